@@ -1,4 +1,4 @@
-# Build with the repository's own build on the Node the figures are for, run on a base without a shell or a package manager.
+# Builds on the Node that the published figures are for, and runs on a base without a shell or a package manager.
 FROM node:24-bookworm-slim AS build
 WORKDIR /src
 COPY . .
@@ -6,7 +6,7 @@ RUN SKALD_NO_RUNTIME=1 npm run build \
   && node deploy/docker/assemble.mjs /out \
   && mkdir -p /empty/loki
 
-# libc, libstdc++, certificates and Node: 86 MB less than the slim image, and nothing in it to break into a shell with.
+# It has only libc, libstdc++, certificates and Node: 86 MB less than the slim image, and no shell for an intruder.
 FROM gcr.io/distroless/nodejs24-debian13
 COPY --from=build /out /app
 COPY deploy/docker/local-config.yaml /etc/loki/local-config.yaml
@@ -14,11 +14,11 @@ COPY deploy/docker/health.mjs deploy/docker/prepare-shutdown.mjs /app/
 COPY --from=build --chown=10001:10001 /empty/loki /var/loki
 USER 10001:10001
 WORKDIR /var/loki
-# HTTP, and calls between services.
+# The port of HTTP, and the port of calls between services.
 EXPOSE 3100 9095
-# The only place that is written to: the root may be read-only, and no /tmp is needed.
+# The program writes only here: the root may be read-only, and /tmp is not needed.
 VOLUME /var/loki
-# Sealing and uploading what is in memory may take a while after SIGTERM: stop with a grace of 60 s or more.
+# After SIGTERM the process seals and uploads what is in memory: give it 60 s or more.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=10s --start-period=60s --retries=3 CMD ["/nodejs/bin/node", "/app/health.mjs"]
 ENTRYPOINT ["/nodejs/bin/node", "/app/packages/skald/bundle/main.js"]

@@ -69,7 +69,9 @@ async function measure({ name, what, times, run }) {
   const startMs = performance.now();
   // The first call of each probe is on its way before the case begins.
   await sleep(300);
-  const own = name === "idle" ? (await run(), []) : await Promise.all(run(times, giveUp));
+  let own = [];
+  if (name === "idle") await run();
+  else own = await Promise.all(run(times, giveUp));
   const tookMs = performance.now() - startMs;
   await sleep(300);
   const felt = await probes.stop();

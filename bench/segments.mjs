@@ -50,7 +50,6 @@ const rowsEach = 10;
 const capacity = {
   ...{ rows: rowsEach, runs: rowsEach, pairs: 1, lineBytes: 100 * rowsEach, valueBytes: 1 },
 };
-const { signal } = new AbortController();
 const baseNs = ((BigInt(Date.now()) * 1_000_000n) / dayNs) * dayNs - dayNs;
 const table = {};
 for (const kind of ["apart", "overlapping"]) {

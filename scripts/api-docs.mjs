@@ -1,6 +1,6 @@
-// Writes what is told about the HTTP API from the routes that serve it: a page for people, OpenAPI for programs.
+// Describes the HTTP API from the routes that serve it, as a page and as OpenAPI.
 
-/** What every endpoint may answer, whatever its route says. */
+/** The answers that every endpoint may give. */
 const always = {
   400: "A parameter, a header or a body that is bad, with the reason as text.",
   404: "Nobody serves the path.",
@@ -9,7 +9,7 @@ const always = {
   500: "A fault of the program; its log says more.",
   503: "A part that is needed cannot work now; try again.",
 };
-/** Of an endpoint that is there. */
+/** Answers that only some endpoints give. */
 const { 404: _, ...usualAnswers } = { ...always, 401: "No tenant is named: `no org id`." };
 const tenants = {
   none: "no tenant",
@@ -117,7 +117,7 @@ function answersOf({ answers, errors = {} }) {
   return ["| Status | What it means or carries |", "|---|---|", ...rows, ""];
 }
 
-/** The example as it is typed. */
+/** An example as a user types it. */
 function commandOf({ methods, paths, docs }) {
   const { example, tenant } = docs;
   const method = example.method ?? methods[0];
@@ -171,7 +171,7 @@ function operationOf({ docs, paths }, { method, path }) {
     name: param.name,
     in: inPath.has(param.name) ? "path" : "query",
     description: param.says,
-    // A form may hold it instead.
+    // The parameter may be in a form instead.
     required: inPath.has(param.name) || (param.required === true && !isForm),
     schema: param.repeats ? { type: "array", items: schemaOf(param) } : schemaOf(param),
     ...(param.repeats ? { style: "form", explode: true } : {}),
@@ -196,7 +196,7 @@ function operationOf({ docs, paths }, { method, path }) {
   };
 }
 
-/** Those of its own in full, the others by name. */
+/** The answers of this endpoint in full, and the shared ones by name. */
 function responsesOf({ answers, errors = {}, tenant }) {
   const usual = Object.keys(usualAnswers).filter((status) => status !== "401" || tenant !== "none");
   const own = Object.entries({ ...errors, ...answers });

@@ -1,4 +1,4 @@
-// `npm run bench [name...]`: builds, then runs the micro-benchmarks of the packages; each prints one table.
+// `npm run bench [name...]`: builds, and runs the benchmarks of the packages; each prints a table.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";

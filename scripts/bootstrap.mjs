@@ -1,4 +1,4 @@
-// Makes a checkout runnable with nothing but Node 20 and npm: the runtime, the dependencies, the build.
+// Makes a checkout runnable with only Node 20 and npm: fetches the runtime and the dependencies, and builds.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,8 +21,10 @@ const binary = join(
 );
 
 /**
- * This Node, or the one fetched by an earlier build; undefined when neither has zstd. With SKALD_NO_RUNTIME=1 it is this
- * one, whatever it has: nothing is fetched, and zstd is a WebAssembly build, which is slower.
+ * This Node, or the one that an earlier build fetched; undefined when neither has zstd. With SKALD_NO_RUNTIME=1 it is always
+ * this one: nothing is fetched, and a Node without zstd uses a WebAssembly build of it, which is slower.
+ *
+ * @public for bin/skald
  */
 export function builtRuntime() {
   if (process.env.SKALD_NO_RUNTIME === "1") return process.execPath;
@@ -30,8 +32,8 @@ export function builtRuntime() {
   return existsSync(binary) ? binary : undefined;
 }
 
-/** The Node to run with: this one when it has zstd built in, else the pinned one from the npm registry. */
-export function findRuntime() {
+/** The Node to run with: this one when it has zstd, else the pinned one from the npm registry. */
+function findRuntime() {
   const found = builtRuntime();
   if (found !== undefined) return found;
   say(
@@ -55,8 +57,8 @@ export function findRuntime() {
   return process.execPath;
 }
 
-/** Installs what the lockfile names with the pinned pnpm, when the lockfile or Node changed. */
-export function install(node) {
+/** Installs the dependencies with the pinned pnpm when the lockfile or Node has changed. */
+function install(node) {
   const lock = readFileSync(join(root, "pnpm-lock.yaml"));
   const version = spawnSync(node, ["--version"]).stdout.toString();
   const want = createHash("sha256").update(lock).update(version).digest("hex");
@@ -68,8 +70,8 @@ export function install(node) {
   writeFileSync(stamp, want);
 }
 
-/** Compiles the kernels to WebAssembly, the packages to JavaScript, and makes one program of them; incremental. */
-export function build(node) {
+/** Compiles the kernels to WebAssembly and the packages to JavaScript, and bundles them; incremental. */
+function build(node) {
   const compiled = existsSync(join(root, "packages", "skald", "bundle", "main.js"));
   if (!compiled) say("building");
   run("kernels", spawnSync(node, ["packages/kernels/build.mjs"], { cwd: root, stdio: "inherit" }));
@@ -79,7 +81,7 @@ export function build(node) {
   bundle(root);
 }
 
-/** What was compiled from files that have moved or gone: tests among it would still be run. */
+/** Removes the outputs of sources that were moved or deleted, because Jest would still run tests among them. */
 function removeStaleOutputs() {
   for (const name of readdirSync(join(root, "packages"))) {
     const dist = join(root, "packages", name, "dist");
@@ -93,7 +95,7 @@ function removeStaleOutputs() {
   }
 }
 
-/** Runtime, dependencies and build; returns the Node to run with. */
+/** Fetches the runtime, installs and builds; returns the Node to run with. */
 export function bootstrap() {
   const node = findRuntime();
   install(node);
@@ -101,7 +103,7 @@ export function bootstrap() {
   return node;
 }
 
-export function say(text) {
+function say(text) {
   console.error(`skald: ${text}`);
 }
 
@@ -123,7 +125,7 @@ function npm(args) {
 }
 
 function npx(args) {
-  // Settings of an outer `npm start` must not reach pnpm.
+  // The settings of an outer `npm start` must not reach pnpm.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([key]) => !/^npm_(config|package|lifecycle)_/i.test(key)),
   );

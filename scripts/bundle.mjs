@@ -1,4 +1,4 @@
-// Makes one program of the compiled packages and what they depend on: a start reads a few files instead of eleven hundred.
+// Bundles the compiled packages and their dependencies, so that a start reads a few files instead of eleven hundred.
 import {
   copyFileSync,
   existsSync,
@@ -12,26 +12,26 @@ import {
 import { createRequire, isBuiltin } from "node:module";
 import { join } from "node:path";
 
-// Each keeps its path; code that they share stands beside main.js, where thread-scripts.ts and load.ts look from.
+// Each entry keeps its path. Shared code is beside main.js, because thread-scripts.ts and load.ts resolve paths from there.
 const entries = [
   "main.js",
   "worker.js",
   "patterns-worker.js",
+  "bucket-worker.js",
   "query/query-worker.js",
-  "store/store-worker.js",
 ];
-// Read at run time, from beside the code.
+// The program reads these files at run time; they are beside the code.
 const assets = {
   "wasm/kernels.wasm": "packages/kernels/dist/wasm/kernels.wasm",
   "zstd.wasm": "packages/storage/node_modules/@bokuweb/zstd-wasm/dist/common/zstd.wasm",
 };
-// The WebSocket library takes these native helpers when somebody installed them, and does without.
+// The WebSocket library uses these native helpers only when they are installed.
 const optional = ["bufferutil", "utf-8-validate"];
-// CommonJS among the dependencies asks for Node's own modules by `require`, and for files beside it by `__dirname`.
+// CommonJS dependencies load Node's modules with `require`, and find files with `__dirname`.
 const banner = `import { createRequire as __createRequire } from "node:module";
 const require = __createRequire(import.meta.url), __dirname = import.meta.dirname;`;
 
-/** Bundles the program below `root` into packages/skald/bundle, unless nothing of it has changed; throws with what is missing. */
+/** Bundles the program below `root` into packages/skald/bundle when it has changed; throws when something is missing. */
 export function bundle(root) {
   const target = join(root, "packages/skald/bundle");
   const stamp = join(target, ".inputs.json");
@@ -49,9 +49,9 @@ export function bundle(root) {
     platform: "node",
     target: "node20",
     alias: { "node:http": join(root, "scripts/bundled-http.mjs") },
-    // The parts of the S3 SDK that load each other late do so by name, which only modules have.
+    // The S3 SDK imports parts of itself late and by name, and only its ES modules have names.
     mainFields: ["module", "main"],
-    // The names stay as they are written; `node --enable-source-maps` gives lines of the sources.
+    // Names are not shortened; `node --enable-source-maps` shows the lines of the sources.
     sourcemap: "linked",
     sourcesContent: false,
     legalComments: "none",
@@ -71,7 +71,7 @@ export function bundle(root) {
   writeFileSync(stamp, JSON.stringify(times));
 }
 
-/** Nothing may be asked for at run time but Node's own modules: the image has no others. */
+/** Throws when the bundle imports a module that is not Node's, because the image has no others. */
 function checkComplete(root, { inputs, outputs }) {
   const missing = Object.values(outputs)
     .flatMap(({ imports }) => imports)
@@ -89,7 +89,7 @@ function checkComplete(root, { inputs, outputs }) {
   );
 }
 
-/** CommonJS that is loaded late has only a default in a bundle, no names: whether a module takes just that each time. */
+/** Whether every late import of a CommonJS module takes its default: in a bundle such a module has no other name. */
 function takesDefault(text, name) {
   const loads = text.split(`import("${name}")`).length - 1;
   const good = [
@@ -100,7 +100,7 @@ function takesDefault(text, name) {
   return loads > 0 && found.length === loads;
 }
 
-/** Node 20 has no zstd: a module that imports it by name would keep the whole program from starting there. */
+/** Throws when a module imports zstd by name: Node 20 has no zstd, and the program would not start. */
 function checkOldNode(root, { outputs }) {
   const byName = /import\s*\{[^}]*\bzstd\w*[^}]*\}\s*from "(?:node:)?zlib"/;
   const found = Object.keys(outputs).filter(
@@ -109,7 +109,7 @@ function checkOldNode(root, { outputs }) {
   if (found.length > 0) throw new Error(`zstd is imported by name: ${found.join(", ")}`);
 }
 
-/** The licences of the dependencies that are in it. */
+/** The licences of the dependencies in the bundle. */
 function licensesOf(root, inputs) {
   const folders = inputs.flatMap(
     (path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
@@ -130,7 +130,7 @@ function isFresh(root, stamp) {
   return known.every(([path, ms]) => changedMs(root, path) === ms);
 }
 
-/** When a file was written, ms since 1970; null when there is none. */
+/** When a file was written, ms since 1970; null when it does not exist. */
 function changedMs(root, path) {
   return statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? null;
 }

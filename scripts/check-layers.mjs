@@ -1,11 +1,11 @@
-// Fails when a package imports one of its own floor or above, imports what it does not declare, or declares what it does not
-// import, and when a folder imports one above it in its package. The floors are those of layers.json, the lowest first.
+// Fails when a package imports one of its own layer or above, imports a package that it does not declare, or declares one that it
+// does not import, and when a folder imports one above it in its package. The layers are in layers.json, the lowest first.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { dirname, join, normalize } from "node:path";
 
 const { packages: rows, folders } = JSON.parse(readFileSync("layers.json", "utf8"));
-/** Loaded by name at run time, so that no import shows it. */
+/** Packages that are loaded by name at run time, without an import. */
 const loadedByName = new Map([["storage", ["@bokuweb/zstd-wasm"]]]);
 const rowOf = new Map(rows.flatMap((names, row) => names.map((name) => [name, row])));
 const rootDependencies = Object.keys(
@@ -34,7 +34,7 @@ function checkPackage(name, row) {
   const forTests = Object.keys(manifest.devDependencies ?? {});
   for (const dependency of declared.filter((one) => one.startsWith("@skald/"))) {
     const other = dependency.slice("@skald/".length);
-    // testkit stands on model alone, and any package's tests may import it.
+    // testkit imports only model, and the tests of every package may import testkit.
     const allowed = rowOf.get(other) < row || (name === "testkit" && other === "model");
     if (!allowed) problems.push(`${name} must not import ${other}`);
   }
@@ -59,7 +59,7 @@ function checkPackage(name, row) {
   }
 }
 
-/** Folders import only folders before them in the list; "." is the files beside index.ts. */
+/** Checks that folders import only folders before them in the list; "." is the files beside index.ts. */
 function checkFolders(name) {
   const root = `packages/${name}/src`;
   if (name === "test" || name === "testkit" || !existsSync(root)) return;
@@ -86,7 +86,7 @@ function checkFolders(name) {
   }
 }
 
-/** A file beside index.ts that only hands on what others export: how other packages see this one. */
+/** Whether a file beside index.ts only exports what other files have, for other packages. */
 function isDoor(root, file) {
   if (file.includes("/") || !existsSync(join(root, file))) return false;
   const text = readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, "");
@@ -97,7 +97,7 @@ function isDoor(root, file) {
   );
 }
 
-/** Packages that files of a package import, types included. */
+/** The packages that the files of a package import, types included. */
 function importsOf(name, isWanted) {
   const found = new Set();
   for (const folder of ["src", "bench"]) {

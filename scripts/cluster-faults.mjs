@@ -1,6 +1,6 @@
 // `node scripts/cluster-faults.mjs [--only text] [--ms 15000] [--other checkout]`: breaks a cluster under a load of numbered
-// lines, fault by fault, and prints what became of pushes, queries and lines. Fails when a line was lost or shown twice, a
-// query was wrong without saying so, or a service took what others did for a fault of its own.
+// lines, one fault at a time, and prints how pushes, queries and lines fared. Fails when a line was lost or shown twice, a
+// query was wrong without a warning, or a service counted the failure of another one as a fault of the program.
 import { parseArgs } from "node:util";
 import { Cluster } from "../packages/test/dist/testing/cluster.js";
 import { NumberedLines } from "../packages/test/dist/testing/numbered-lines.js";
@@ -9,21 +9,21 @@ import { faultRows, otherBuild, usualPlan } from "./cluster/fault-rows.mjs";
 const { values } = parseArgs({
   options: {
     only: { type: "string", default: "" },
-    /** How long a fault lasts; rows that are of interest only when they last have their own time with --long. */
+    /** How long a fault lasts, ms. With --long, faults that matter only when they last have their own time. */
     ms: { type: "string", default: "15000" },
     long: { type: "boolean", default: false },
-    /** Pause of who pushes and of who looks, ms. */
+    /** The pause between two pushes, and between two queries, ms. */
     pause: { type: "string", default: "25" },
-    /** The checkout of another version, built. */
+    /** A built checkout of another version. */
     other: { type: "string" },
-    /** Says what failed. */
+    /** Prints each failure. */
     verbose: { type: "boolean", default: false },
   },
 });
 const pauseMs = Number(values.pause);
-/** A cluster that is not well so long after a fault will not get well. */
+/** A cluster that is not well this long after a fault has not recovered. */
 const maxRecoveryMs = 120_000;
-/** What is worth a word. */
+/** Longer gaps than this are reported. */
 const slowMs = 1500;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -111,7 +111,7 @@ async function runRow(row, cluster) {
   };
   lines.start();
   await lines.more(400);
-  // Until all is loaded that queries need.
+  // The first queries load the modules that queries need.
   for (let tries = 0, right = 0; right < 5 && tries < 100; tries++) {
     if (await look()) right++;
     await sleep(pauseMs);
@@ -131,7 +131,7 @@ async function runRow(row, cluster) {
   await row.run({ cluster, lines, names, ms, flush, wait: sleep });
   tell("over");
   const overMs = performance.now();
-  // Well: a push and a query that both began behind the end.
+  // The cluster is well after a push and a query that both began after the end of the fault.
   const isWell = await Promise.race([
     (async () => {
       await lines.more(400);
@@ -156,7 +156,7 @@ async function postFlush(gateway) {
   await answer.arrayBuffer();
 }
 
-/** What the lines look like in the end, by log queries. */
+/** Counts the lines that are missing or double at the end, by log queries. */
 async function judge(lines, tell) {
   for (let tries = 0; ; tries++) {
     try {

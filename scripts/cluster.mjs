@@ -1,7 +1,7 @@
-// `npm run cluster [--dir folder] [--port number] [--plan JSON]`: the services as processes of this machine, and a gateway in front.
-// Redis is an installed one, or else the stand-in of the tests; the S3 server is that of the tests too, which keeps objects in memory.
-// Ends all of it on SIGTERM or Ctrl-C.
-// A plan says what differs from the usual cluster: see cluster/services.mjs.
+// `npm run cluster [--dir folder] [--port number] [--plan JSON]`: runs the services as processes behind a gateway.
+// It uses an installed Redis, or the stand-in of the tests, and the S3 server of the tests, which keeps objects in memory.
+// SIGTERM and Ctrl-C end all processes.
+// The plan has the differences from the usual cluster: see cluster/services.mjs.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -22,7 +22,7 @@ const freePort = await takePorts();
 const plan = JSON.parse(values.plan ?? "{}");
 const { services, links } = await planServices({ directory, root, node, freePort, plan });
 const find = (name) => services.find((one) => one.name === name);
-/** HTTP ports of the services of a target that are ready; of all that run when none is named. */
+/** The HTTP ports of the ready services of a target; without a target those of all running services. */
 const portsOf = (target) =>
   services
     .filter((one) => one.target !== undefined)
@@ -33,7 +33,7 @@ let stopping;
 const parent = process.ppid;
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => void stop(0));
 process.on("disconnect", () => void stop(0));
-// npm does not pass a signal on: when it is gone, this process has another parent.
+// npm does not pass signals on. When it is gone, this process has another parent.
 setInterval(() => process.ppid !== parent && stop(0), 250).unref();
 
 try {
@@ -57,8 +57,8 @@ try {
   await stop(1);
 }
 
-// Whoever forked this may end services and start them again: { id, name, signal } and { id, name, start: true }; and cut
-// ways between them, { id, link, mode }.
+// The parent process ends services with { id, name, signal }, starts them again with { id, name, start: true }, and cuts
+// connections between them with { id, link, mode }.
 process.on("message", async ({ id, ...told }) => {
   try {
     process.send({ id, ...(await obey(told)) });
@@ -83,7 +83,7 @@ function print(port) {
   console.log(`gateway http://127.0.0.1:${port}`);
 }
 
-/** Those that others need end last. */
+/** Ends the services first, and then Redis and the bucket, which they need. */
 function stop(code) {
   stopping ??= (async () => {
     await Promise.all(

@@ -1,10 +1,9 @@
-// Writes docs/config.md from the declarations of the configuration, and docs/http-api.md and docs/openapi.json from the routes
-// of the API; with --check fails when one of them is stale.
+// Writes docs/config.md from the declarations of the settings, and docs/http-api.md and docs/openapi.json from the routes
+// of the API. With --check it fails when one of them is out of date.
 import { readFileSync, writeFileSync } from "node:fs";
 import { commandFlags, formatDefault, leavesOf } from "../packages/runtime/dist/config.js";
-import { defaultYaml } from "../packages/skald/dist/config/default-yaml.js";
 import { ignoredKeys } from "../packages/skald/dist/config/ignored-keys.js";
-import { configRoot } from "../packages/skald/dist/config/load-config.js";
+import { configRoot, defaultYaml } from "../packages/skald/dist/config/load-config.js";
 import { targets } from "../packages/skald/dist/config/targets.js";
 import { wholeApi } from "../packages/skald/dist/index.js";
 import { endpointGroups } from "../packages/transport/dist/index.js";
@@ -80,7 +79,7 @@ function introduction() {
   ];
 }
 
-/** The keys of a section; a block that was listed before is one row that points there. */
+/** The keys of a section. A block that an earlier section lists is one row with a link. */
 function rowsOf(section, prefix, known) {
   return [...section.children].flatMap(([key, child]) => {
     const path = prefix + key;
@@ -96,7 +95,7 @@ function rowsOf(section, prefix, known) {
   });
 }
 
-/** Where a block with the same keys was listed; small ones are listed again. */
+/** The section that lists a block with the same keys; undefined for small blocks, which are listed again. */
 function seenBefore(section, known) {
   const leaves = [...leavesOf(section)];
   if (leaves.length < 6) return undefined;
@@ -119,7 +118,7 @@ function rowOf(path, { note }) {
   return [`\`${path}\`${note.refused === undefined ? "" : "!"}`, note.type, value, flag, note.help];
 }
 
-/** Which values stop the start, and why. */
+/** The values that stop the start, with the reasons. */
 function refusedOf(section) {
   const refused = [...leavesOf(section)].filter(({ note }) => note.refused !== undefined);
   const lines = refused.map(({ path, note }) => {

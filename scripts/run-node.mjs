@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 
 /**
- * Runs a program as a child in the foreground: its exit is ours, our signals are its. The channel tells it when
- * we are gone, so that nothing is left running behind a killed parent.
+ * Runs a program as a child in the foreground. This process passes its signals to the child and exits as the child does. The
+ * IPC channel shows the child when this process is killed, so that it does not run on alone.
  */
 export function runNode(node, args) {
   const child = spawn(node, args, { stdio: ["inherit", "inherit", "inherit", "ipc"] });

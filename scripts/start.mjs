@@ -1,4 +1,4 @@
-// `npm start`: installs and builds what changed, then runs the single process; flags pass through.
+// `npm start`: installs and builds what has changed, and runs the single process with the flags.
 import { join } from "node:path";
 import { bootstrap, root } from "./bootstrap.mjs";
 import { runNode } from "./run-node.mjs";
@@ -9,5 +9,5 @@ const child = runNode(node, [
   join(root, "packages/skald/bundle/main.js"),
   ...process.argv.slice(2),
 ]);
-// npm does not pass a signal on: when it is gone, this process has another parent.
+// npm does not pass signals on. When it is gone, this process has another parent.
 setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 250).unref();

@@ -1,8 +1,9 @@
-// `npm test`: installs, builds, lints, runs every test but those of whole processes, and ends with `N passed, N failed`, with
-// `, N skipped` behind it where tests were left out; lines above it say which programs the tests used, and which were missing.
-// `npm run test:cluster` (`--cluster`) runs those, packages/test: servers and clusters that tests start, hundreds of processes in all.
-// `npm run jest -- packages/logql/dist/engine` (`--jest`) builds and runs Jest alone, with its own output: for one test file again and again.
-// Other arguments go to jest: a part of a path runs only the tests below it, wherever they are.
+// `npm test`: installs, builds, lints, and runs every test except those of whole processes. It ends with `N passed, N failed`, and
+// `, N skipped` when tests were left out. The lines before name the programs that the tests used, and those that were missing.
+// `npm run test:cluster` (`--cluster`) runs the tests of whole processes, packages/test, which start servers and clusters.
+// `npm run test:docker` (`--docker`) runs the test of the containers of docker-compose.yml, where Docker answers.
+// `npm run jest -- packages/logql/dist/engine` (`--jest`) builds and runs only Jest, with its output, for single test files.
+// Other arguments go to Jest: a part of a path runs only the tests with this part in their paths.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import module from "node:module";
@@ -10,6 +11,13 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { bootstrap, root } from "./bootstrap.mjs";
 
+const isDocker = process.argv[2] === "--docker";
+if (isDocker && !dockerAnswers()) {
+  console.log(
+    "Docker or its compose plugin does not answer: the test of the containers is left out",
+  );
+  process.exit(0);
+}
 const node = bootstrap();
 if (process.argv[2] === "--jest") {
   const { status } = jest(process.argv.slice(3), { stdio: "inherit" });
@@ -17,8 +25,8 @@ if (process.argv[2] === "--jest") {
 }
 const failures = [];
 const isCluster = process.argv[2] === "--cluster";
-const asked = process.argv.slice(isCluster ? 3 : 2);
-if (!isCluster) {
+const asked = process.argv.slice(isCluster || isDocker ? 3 : 2);
+if (!isCluster && !isDocker) {
   const lint = spawnSync(node, ["scripts/lint.mjs"], { cwd: root, stdio: "inherit" });
   if (lint.status !== 0) failures.push("lint, see above");
 }
@@ -27,8 +35,8 @@ const folder = mkdtempSync(join(tmpdir(), "skald-test-"));
 const report = join(folder, "report.json");
 const programs = join(folder, "programs");
 jest(["--json", `--outputFile=${report}`, ...selection()], {
-  env: { SKALD_TEST_PROGRAMS: programs },
-  // Progress and failures come on stderr; stdout would be the report again.
+  env: { SKALD_TEST_PROGRAMS: programs, ...(isDocker ? dockerEnvironment() : {}) },
+  // Jest writes progress and failures to stderr; stdout would repeat the report.
   stdio: ["ignore", "ignore", "inherit"],
 });
 
@@ -51,13 +59,13 @@ const end = skipped === 0 ? "" : `, ${skipped} skipped`;
 console.log(`${passed} passed, ${failures.length} failed${end}`);
 process.exit(failures.length === 0 ? 0 : 1);
 
-/** Runs jest with the Node that the build found, or with this one and slower where it is old and no other could be fetched. */
+/** Runs Jest with the Node that the build found. A Node without hooks, when no other could be fetched, is slower. */
 function jest(args, { stdio, env = {} }) {
   const isOld = node === process.execPath && module.registerHooks === undefined;
   const options = isOld
     ? ["--experimental-vm-modules", "--no-warnings"]
     : ["--disable-warning=ExperimentalWarning"];
-  // The compiled code of Jest, and of the processes that tests start, is kept from run to run.
+  // Jest and the processes that tests start keep their compiled code between runs.
   const NODE_COMPILE_CACHE = join(root, "node_modules", ".cache", "compile");
   return spawnSync(node, [...options, "node_modules/jest/bin/jest.js", ...args], {
     cwd: root,
@@ -66,15 +74,32 @@ function jest(args, { stdio, env = {} }) {
   });
 }
 
-/** Which tests jest is to run. */
+/** The arguments that choose the tests. */
 function selection() {
   const hasPath = asked.some((one) => !one.startsWith("-"));
+  if (isDocker) return hasPath ? asked : [...asked, "packages/test/dist/docker.test"];
   if (isCluster) return hasPath ? asked : [...asked, "packages/test/"];
   const others = ["/node_modules/", "/packages/test/"];
   return hasPath ? asked : [...asked, ...others.map((one) => `--testPathIgnorePatterns=${one}`)];
 }
 
-/** A line for each program that tests use where it is installed, from what `noteProgram` of testkit wrote. */
+/** Whether this user may ask a Docker daemon, and its client has the compose plugin. */
+function dockerAnswers() {
+  return ["info", "compose version"].every(
+    (command) => spawnSync("docker", command.split(" "), { stdio: "ignore" }).status === 0,
+  );
+}
+
+/** What Jest needs to know for the test of the containers. */
+function dockerEnvironment() {
+  const ryuk = spawnSync("docker", ["image", "ls", "-q", "testcontainers/ryuk"]);
+  const hasRyuk = ryuk.stdout.length > 0;
+  // Ryuk removes the containers of a test that was killed. The test itself removes its own, so an image that is not there is
+  // not fetched for it.
+  return { SKALD_TEST_DOCKER: "1", ...(hasRyuk ? {} : { TESTCONTAINERS_RYUK_DISABLED: "true" }) };
+}
+
+/** A line for each program that tests use when it is installed, from the notes of `noteProgram` of testkit. */
 function programsIn(text) {
   const notes = text
     .trim()
@@ -89,7 +114,7 @@ function programsIn(text) {
   });
 }
 
-/** The failed tests of a file by name, or the file when it could not be run at all. */
+/** The names of the failed tests of a file, or the file when it could not be run. */
 function failuresOf({ name, status, assertionResults }) {
   const file = relative(root, name).replace("/dist/", "/src/").replace(/\.js$/, ".ts");
   const failed = assertionResults.filter((test) => test.status === "failed");

@@ -1,5 +1,5 @@
-// Copies what the program needs at run time into a folder: `node deploy/docker/assemble.mjs FOLDER`, after a build. The bundle
-// has all of its code and that of its dependencies, so tests, sources, benchmarks and build tools are left behind.
+// `node deploy/docker/assemble.mjs FOLDER` copies what the program needs at run time into a folder, after a build. The bundle
+// has the code of the program and of its dependencies, so tests, sources, benchmarks and build tools are left out.
 import { cpSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,6 +12,6 @@ const program = "packages/skald";
 for (const file of ["package.json", "LICENSE", `${program}/package.json`, `${program}/bundle`])
   cpSync(join(root, file), join(target, file), {
     recursive: true,
-    // What it is built from, and the code compiled by starts of this machine.
+    // Files with a dot are the list of the bundle's inputs and the compile cache of this machine.
     filter: (path) => !basename(path).startsWith("."),
   });

@@ -1,6 +1,6 @@
-// Runs in an ingester before its pod ends, as a preStop hook. When the set shrinks, this pod will not come back, so the process is
-// told to leave nothing on its disk only (POST /ingester/prepare_shutdown). When it is only restarted, its disk waits for it and
-// nothing is to be done. In doubt it is taken for shrinking: that is safe, and only slower.
+// The preStop hook of an ingester's pod. When the set shrinks, the pod will not come back, so the hook tells the process to
+// upload everything that is only on its disk (POST /ingester/prepare_shutdown). When the pod only restarts, it keeps its disk, and
+// there is nothing to do. When the hook cannot tell, it assumes that the set shrinks, which is safe but slower.
 import { readFileSync } from "node:fs";
 import { get } from "node:https";
 
@@ -18,7 +18,7 @@ const { ok, status } = await fetch(`${url}/ingester/prepare_shutdown`, {
 });
 if (!ok) throw new Error(`${method} /ingester/prepare_shutdown: ${status}`);
 
-/** Whether the set is now too small for this pod: its number is the end of its name. */
+/** Whether the set is too small for this pod, whose number is at the end of its name. */
 async function willLeave() {
   const [, set, ordinal] = /^(.*)-(\d+)$/.exec(process.env.POD_NAME ?? "") ?? [];
   if (set === undefined) throw new Error("POD_NAME is not that of a pod of a StatefulSet");

@@ -1,7 +1,7 @@
-// What can go wrong in a cluster, a row each: what the cluster is like, what happens, and how it ends. A row begins and ends
-// with a cluster that is well.
+// What can go wrong in a cluster. Each row says what the cluster is like, what happens, and how it ends. A row begins and ends
+// with a healthy cluster.
 
-/** Of a row: `plan` see services.mjs; `run` resolves when the fault is over. `wait(ms)` lets the load go on. */
+/** The fields of a row: for `plan` see services.mjs; `run` resolves when the fault is over; `wait(ms)` lets the load go on. */
 export const faultRows = [
   {
     name: "ingester killed, started again",
@@ -156,7 +156,7 @@ export const faultRows = [
   },
 ];
 
-/** What runs for rows that say nothing of their own: all ways that rows cut, and an ingester to come. */
+/** The plan of rows without their own: all connections that rows cut, and a spare ingester. */
 export const usualPlan = {
   spares: ["ingester-4"],
   links: [
@@ -165,7 +165,7 @@ export const usualPlan = {
   ],
 };
 
-/** Of the services, those that run from the other build. */
+/** The services that run from the other build. */
 export const otherBuild = [
   "ingester-2",
   "distributor-2",

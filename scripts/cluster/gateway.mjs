@@ -1,8 +1,8 @@
-// What stands in front of the services: passes each path on to those that serve it, in turn, also WebSockets.
+// The gateway in front of the services. It passes each path, also a WebSocket, to the services that serve it, in turn.
 import { createServer, request as send } from "node:http";
 import { connect } from "node:net";
 
-/** Which services serve a path; the first that fits counts. */
+/** The services that serve a path; the first match counts. */
 const routes = [
   [/^\/(loki|service)\/api\/v1\/push$|^\/api\/(prom|legacy)\/push$|^\/otlp\//, "distributor"],
   [/^\/distributor\/(ring|all_user_stats)$/, "distributor"],
@@ -16,10 +16,10 @@ const routes = [
   [/^\/pattern\/ring$/, "pattern-ingester"],
   [/./, "query-frontend"],
 ];
-/** Asked of every one of its services, not of the next. */
+/** Paths that every service of the target gets, not only the next one. */
 const forAll = /^\/(flush|ready|ingester\/prepare_shutdown)$/;
 
-/** Serves on a port; `portsOf(target)` gives the ports of the services that run. Resolves with the server. */
+/** Starts the gateway on a port; `portsOf(target)` gives the ports of running services. Resolves with the server. */
 export async function startGateway(port, portsOf) {
   let turn = 0;
   const inTurn = (path) => {
@@ -73,7 +73,7 @@ async function readAll(request) {
   return Buffer.concat(pieces);
 }
 
-/** Passes a request on to the first service that can be reached. */
+/** Passes a request to the first service that can be reached. */
 async function passOn(ask, response, ports) {
   let failure = new Error("no service of this path runs");
   for (const port of ports) {
@@ -85,7 +85,7 @@ async function passOn(ask, response, ports) {
       return;
     } catch (error) {
       failure = error;
-      // A service that took the request may be at it still: whoever asked decides whether to ask again.
+      // A service that took the request may still work on it, so the client must decide whether to ask again.
       if (error.code !== "ECONNREFUSED") break;
     }
   }
@@ -105,7 +105,7 @@ async function askAll(path, ask, response, portsOf) {
   response.end(worst.text);
 }
 
-/** Sends a request to a service, and adds what it sends to `sent`; resolves with the answer, whose body is to come. */
+/** Sends a request to a service and adds the bytes to `sent`; resolves with the answer, before its body. */
 function sendOn(port, { method, url: path, headers }, body, sent) {
   return new Promise((resolve, reject) => {
     const { "transfer-encoding": _, ...rest } = headers;

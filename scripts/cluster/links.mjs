@@ -1,20 +1,20 @@
-// Ways between processes that can be cut: a proxy for each, which passes bytes on until it is told not to.
+// Connections between processes that can be cut: each is a proxy, which passes bytes on until its mode changes.
 import { connect, createServer } from "node:net";
 
 /**
- * How a way can be: `pass`; `drop` takes connections and never a byte more, also of those that are open, as a network does
- * that loses everything; `refuse` cuts those that are open and takes none; `strand` loses what is open for ever and passes
- * what comes, as when a host was replaced.
+ * The modes of a link: `pass`; `drop` accepts connections but passes no bytes, also on open ones, like a network that loses
+ * everything; `refuse` cuts open connections and accepts none; `strand` passes nothing on open connections but all on new ones,
+ * as when a host was replaced.
  */
 const modes = ["pass", "drop", "refuse", "strand"];
 
-/** A way to a port of this machine. */
+/** A link to a port of this machine. */
 export class Link {
   #port;
   #target;
   #server;
   #mode = "pass";
-  /** Open connections, each with what it leads to. */
+  /** The open connections, each with the one that it leads to. */
   #pairs = new Set();
   #stranded = new Set();
 
@@ -23,7 +23,7 @@ export class Link {
     this.#target = target;
   }
 
-  /** Where it is entered. */
+  /** The port where the link is entered. */
   get port() {
     return this.#port;
   }
@@ -77,7 +77,7 @@ export class Link {
     socket.pipe(peer).pipe(socket);
   }
 
-  /** What one side does the other is told of, but not while nothing gets through. */
+  /** Passes the end of one side on to the other, unless the mode passes nothing. */
   #guard(socket, pair) {
     socket.setNoDelay(true);
     socket.on("error", () => undefined);

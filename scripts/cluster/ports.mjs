@@ -1,13 +1,13 @@
-// Ports of processes that are started again at the same place.
+// Ports for processes that start again on the same port.
 import { createServer } from "node:net";
 
-/** Below those that systems give to outgoing connections, one of which could have a port while its owner is away. */
+/** The ports are below those of outgoing connections, one of which could take a port while its owner is down. */
 const range = { from: 20_000, to: 32_000 };
 const blockPorts = 64;
 
 /**
- * Gives ports that nobody has, one at each call. They are of a block whose first port this process holds for as long as
- * it lives, so that another that chooses ports in this way takes another block.
+ * Returns a function that gives a free port at each call. The ports are from a block whose first port this process keeps open,
+ * so that another process that calls this takes another block.
  */
 export async function takePorts() {
   const blocks = (range.to - range.from) / blockPorts;
@@ -35,7 +35,7 @@ function portsAfter(start) {
   };
 }
 
-/** A server at a port, or undefined where somebody else is. */
+/** Opens a server at a port; undefined when the port is taken. */
 function listenAt(port) {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -1,5 +1,5 @@
-// What a service of a cluster is started with when something is to be wrong with it. SKALD_VIA, "port=other,...": it
-// reaches a port by way of another. SKALD_CLOCK_MS: its clock of the day is ahead by so many ms; clocks that only go on are not.
+// A preload that makes something wrong with a service of a cluster. SKALD_VIA "port=other,..." replaces
+// ports that the service connects to. SKALD_CLOCK_MS sets the clock of the day ahead, but not the monotonic clocks.
 import { Socket } from "node:net";
 
 const { SKALD_VIA = "", SKALD_CLOCK_MS = "0" } = process.env;
@@ -13,7 +13,7 @@ const aheadMs = Number(SKALD_CLOCK_MS);
 if (via.size > 0) {
   const connect = Socket.prototype.connect;
   Socket.prototype.connect = function (...args) {
-    // As `net.connect` calls it, and as others do.
+    // `net.connect` calls it with a list of arguments, other callers with the arguments.
     const options = Array.isArray(args[0]) ? args[0][0] : args[0];
     const other = via.get(Number(options?.port));
     if (other !== undefined) options.port = other;

@@ -1,4 +1,4 @@
-// The stand-in of Redis as a process: what it has is in memory, and gone with it. It takes these arguments of redis-server.
+// Runs the stand-in of Redis as a process that keeps its data in memory. It takes these arguments of redis-server.
 import { parseArgs } from "node:util";
 import { RedisStandIn } from "../../packages/testkit/dist/index.js";
 

@@ -1,11 +1,11 @@
-// The processes of the cluster: what runs, how it is started, and when it is ready.
+// The processes of the cluster: what runs, how it starts, and when it is ready.
 import { fork, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { Link } from "./links.mjs";
 
-/** Services of each target. */
+/** The number of services of each target. */
 const usualCounts = {
   ingester: 3,
   distributor: 2,
@@ -20,21 +20,21 @@ const usualCounts = {
 const bucket = "skald";
 const preload = new URL("preload.mjs", import.meta.url).href;
 const readyPauseMs = 100;
-/** A process that does not end by itself is ended after this time. */
+/** A process that does not end in this time is killed. */
 const maxStopMs = 30_000;
-/** Characters of a log that are shown when its process did not start. */
+/** The number of characters of the log that are shown when a process does not start. */
 const maxLogShown = 2000;
 
 /**
- * Makes the services of a cluster below a folder, none started yet, and the ways between them that can be cut;
- * `freePort` gives a port for each place that one listens at. `plan` is what differs from the usual cluster:
+ * Plans the services of a cluster in a folder without starting them, and the connections between them that can be cut.
+ * `freePort` gives each service its ports. `plan` has the differences from the usual cluster:
  *
- * - `counts` { ingester: 6 }: services of a target
- * - `spares` ["ingester-4"]: services that are there and are not started with the others
- * - `zones` 3: ingesters are dealt out to zones, and copies are placed by them
- * - `links` ["redis", "querier-1>ingester-1"]: ways that can be cut, of all services or of one
- * - `clocks` { "ingester-3": 60000 }: ms by which clocks are ahead
- * - `flags` ["-distributor.ingestion-rate-limit-mb=1000"]: of every service
+ * - `counts` { ingester: 6 }: the number of services of a target
+ * - `spares` ["ingester-4"]: services that do not start with the others
+ * - `zones` 3: ingesters are spread over this many zones, and copies are placed by zone
+ * - `links` ["redis", "querier-1>ingester-1"]: connections that can be cut, of all services or of one
+ * - `clocks` { "ingester-3": 60000 }: how many ms a clock is ahead
+ * - `flags` ["-distributor.ingestion-rate-limit-mb=1000"]: flags of every service
  * - `builds` { "ingester-2": "/other/checkout" }: services that run from another build
  */
 export async function planServices({ directory, root, node, freePort, plan = {} }) {
@@ -106,9 +106,9 @@ export async function planServices({ directory, root, node, freePort, plan = {} 
   return { services: made, links };
 }
 
-/** An installed Redis, or else the stand-in of the tests. */
+/** An installed Redis, or the stand-in of the tests. */
 async function redisService(port) {
-  // What it imports has been built by now.
+  // The module that it imports is built by now.
   const program = "../../packages/testkit/dist/redis/redis-program.js";
   const { findRedis, redisStandIn } = await import(program);
   const redis = findRedis();
@@ -119,7 +119,7 @@ async function redisService(port) {
   return { name: "redis", note, port, command, args: [...first, ...args] };
 }
 
-/** Each service's name, with its target. */
+/** The names of the services with their targets. */
 function namesOf(counts, spares) {
   const names = Object.entries(counts).flatMap(([target, count]) =>
     Array.from({ length: count }, (_, i) => [count === 1 ? target : `${target}-${i + 1}`, target]),
@@ -139,7 +139,7 @@ function flagsOf({ name, target, port, grpcPort }, config, directory) {
   ];
 }
 
-/** One process, which can be ended and started again with the same ports and folder. */
+/** A process that can be ended and started again with the same ports and folder. */
 class ClusterService {
   #options;
   #child;
@@ -154,12 +154,12 @@ class ClusterService {
     return this.#options.name;
   }
 
-  /** What runs, where it is not a service of this program. */
+  /** A note on a process that is not a service of Skald. */
   get note() {
     return this.#options.note;
   }
 
-  /** Undefined for what is not of this program. */
+  /** The target; undefined when the process is not a service of Skald. */
   get target() {
     return this.#options.target;
   }
@@ -172,7 +172,7 @@ class ClusterService {
     return this.#child?.pid;
   }
 
-  /** Whether it waits to be started by name. */
+  /** Whether it starts only by name. */
   get isSpare() {
     return this.#options.isSpare === true;
   }
@@ -181,12 +181,12 @@ class ClusterService {
     return this.#child !== undefined;
   }
 
-  /** Whether it said that it takes requests, since it was started last. */
+  /** Whether it takes requests since its last start. */
   get isReady() {
     return this.#isReady;
   }
 
-  /** Starts it; resolves when it takes requests. */
+  /** Starts the process; resolves when it takes requests. */
   async start() {
     const { command, script, args, env, node, directory, name, execArgv = [] } = this.#options;
     mkdirSync(directory, { recursive: true });
@@ -220,7 +220,7 @@ class ClusterService {
     this.#isReady = true;
   }
 
-  /** Ends it, by default in order; resolves when it is gone. */
+  /** Ends the process, by default with SIGTERM; resolves when it is gone. */
   async stop(signal = "SIGTERM") {
     const child = this.#child;
     if (child === undefined) return;

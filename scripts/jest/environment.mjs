@@ -5,11 +5,11 @@ import { join } from "node:path";
 
 const handled = ["uncaughtException", "unhandledRejection"];
 
-// Jest gives a process half a second from its last word to its end: of that, giving back a heap of hundreds of megabytes in
-// order takes the most on a busy machine.
+// Jest gives a process half a second to exit. On a busy machine an orderly exit may take longer, because Node then frees a heap
+// of hundreds of megabytes.
 process.once("beforeExit", () => process.exit());
 
-/** Runs test files in the process itself, and puts back after each what a test may have changed of it. */
+/** Runs test files in the process itself, and restores after each file what its tests may have changed in the process. */
 export default class ProcessEnvironment {
   global = globalThis;
   #console = globalThis.console;
@@ -17,12 +17,12 @@ export default class ProcessEnvironment {
   #exit = process.exit;
   #exitCode = process.exitCode;
   #folder = process.cwd();
-  /** Where the folders of temporary files of a test file are: helpers are loaded once, and cannot remove theirs after each. */
+  /** The parent of the temporary folders of a test file. Helpers are loaded once, so they cannot remove their folders themselves. */
   #temporary = "";
   #listeners = new Map(handled.map((name) => [name, process.listeners(name)]));
 
   setup() {
-    // As Node has it: the hundred frames of Jest cost most of the time where errors are expected, and so do its source maps.
+    // The defaults of Node. With the hundred frames and the source maps of Jest, tests that expect errors are slow.
     Error.stackTraceLimit = 10;
     Error.prepareStackTrace = undefined;
     this.#temporary = mkdtempSync(join(tmpdir(), "skald-test-"));
@@ -30,8 +30,8 @@ export default class ProcessEnvironment {
   }
 
   teardown() {
-    // Else all code that was compiled is written at the end of the process, for which Jest gives it half a second: on a busy machine
-    // it is ended in the middle, says so, and compiles again the next time.
+    // Otherwise the compile cache is written at exit, for which Jest gives the process half a second. On a busy machine the process
+    // is killed meanwhile, and compiles everything again the next time.
     module.flushCompileCache?.();
     globalThis.console = this.#console;
     process.exit = this.#exit;
@@ -42,14 +42,14 @@ export default class ProcessEnvironment {
     }
     Object.assign(process.env, this.#env);
     rmSync(this.#temporary, { recursive: true, force: true, maxRetries: 5 });
-    // Those of Jest stay behind where a test file could not be loaded.
+    // Jest leaves its own listeners behind when a test file cannot be loaded.
     for (const [name, listeners] of this.#listeners) {
       process.removeAllListeners(name);
       for (const listener of listeners) process.on(name, listener);
     }
   }
 
-  /** There is no such context; Jest asks that it can be asked. */
+  /** Jest requires this method; there is no `vm` context. */
   getVmContext() {
     return null;
   }

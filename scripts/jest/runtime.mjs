@@ -6,7 +6,7 @@ const require = createRequire(import.meta.url);
 const handlersOfCircus = Symbol.for("EVENT_HANDLERS");
 let runs = 0;
 
-// What tests import from `@jest/globals`. The names are bound anew for each test file, also for helpers loaded long before.
+// The names that tests import from `@jest/globals`. Each test file binds them again, also for helpers that are loaded already.
 export let afterAll;
 export let afterEach;
 export let beforeAll;
@@ -17,7 +17,7 @@ export let it;
 export let jest;
 export let test;
 
-/** What a test file put in the place of a module, by the address that the file has the module under. */
+/** The mocks of modules, by the URL under which the test file imports the module. */
 const mocks = new Map();
 
 registerHooks({
@@ -38,15 +38,15 @@ registerHooks({
   },
 });
 
-/** What stands in the place of the module at `url`. */
+/** The mock of the module at `url`. */
 export function mocked(url) {
   return mocks.get(url)();
 }
 
 /**
- * How Jest loads modules: with Node's own `import`, so that a process loads each module but once for all of its test files.
- * Jest's own runtime loads the hundreds of modules of each test file anew, into a `vm` context. The price: test files share
- * the state of modules. Only one that puts others in the place of modules has all modules to itself.
+ * Loads modules for Jest with Node's own `import`, so that a process loads each module only once for all of its test files.
+ * Jest's own runtime loads the hundreds of modules of each test file again, into a `vm` context. The price is that test files
+ * share the state of modules. Only a test file that mocks modules gets its own copy of all modules.
  */
 export default class NodeRuntime {
   #perFile;
@@ -64,7 +64,7 @@ export default class NodeRuntime {
     try {
       await this.#load(path);
     } catch (error) {
-      // The message says who imports what; the frames are those of the hooks here.
+      // The message names the importing file; the stack has only frames of these hooks.
       if (error?.code === "ERR_MODULE_NOT_FOUND") error.stack = `Error: ${error.message}`;
       throw error;
     }
@@ -87,7 +87,7 @@ export default class NodeRuntime {
     return require(path);
   }
 
-  /** Loads jest-circus anew: it keeps the tests it was told of in its module. */
+  /** Loads jest-circus again, because it keeps the tests of a file in its module. */
   requireInternalModule(path) {
     delete require.cache[path];
     delete globalThis[handlersOfCircus];

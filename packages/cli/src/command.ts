@@ -1,25 +1,19 @@
 import { errorCodeOf } from "@skald/model";
-import type { ObjectStore } from "@skald/storage";
-import { toJson, toText } from "./inspect/document.js";
-import { inspectFile } from "./inspect/inspect.js";
-import { type ProgressOutput, sizeText } from "./verify/progress.js";
-import { bucketSource, directorySource, type Source } from "./verify/source.js";
-import { type FoundDamage, type Verdict, verify } from "./verify/verify.js";
-
-/** First arguments that are commands. */
-export const commandNames = ["inspect", "verify"] as const;
+import { type ObjectStore, type S3Options, S3Store } from "@skald/storage";
+import { toJson, toText } from "./document.js";
+import { inspectFile } from "./inspect.js";
+import { type ProgressOutput, sizeText } from "./progress.js";
+import { bucketSource, directorySource, type Source } from "./source.js";
+import { type FoundDamage, type Verdict, verify } from "./verify.js";
 
 export interface CommandDeps {
-  /**
-   * Opens the bucket of `s3://bucket/prefix`, with flags that the command does not know. Throws for flags that cannot be
-   * understood.
-   */
+  /** Opens `s3://bucket/prefix` with the flags that the command does not know; throws for flags that nobody knows. */
   readonly openBucket: (
     place: { readonly bucket: string; readonly prefix: string },
     flags: readonly string[],
   ) => Promise<{ readonly store: ObjectStore; readonly close: () => Promise<void> }>;
   readonly stdout: { write(text: string): unknown };
-  /** Progress and what is wrong with the command. */
+  /** Takes progress, and errors of the command line. */
   readonly stderr: ProgressOutput;
 }
 
@@ -30,9 +24,23 @@ const usage = `Usage: skald inspect FILE... [-streams] [-blocks] [-json]
 `;
 
 /**
- * Runs a command line that begins with the name of a command; resolves with the exit code: 1 for damage, 2 for what could not be
- * looked at.
+ * Runs `skald inspect` or `skald verify` on the output of the process; resolves with the exit code. `bucketOf` turns flags of
+ * the server into the options of a bucket, and throws for flags that it cannot understand.
  */
+export function runTool(
+  argv: readonly string[],
+  bucketOf: (flags: readonly string[]) => S3Options,
+): Promise<number> {
+  const openBucket: CommandDeps["openBucket"] = async ({ bucket, prefix }, flags) => {
+    const path = prefix.replace(/\/+$/, "");
+    const folder = path === "" ? "" : `${path}/`;
+    const store = new S3Store({ ...bucketOf([...flags, `-s3.buckets=${bucket}`]), folder });
+    return { store, close: () => store.close() };
+  };
+  return runCommand(argv, { openBucket, stdout: process.stdout, stderr: process.stderr });
+}
+
+/** Runs a command line; resolves with the exit code: 1 for damage, 2 if something could not be checked. */
 export async function runCommand(argv: readonly string[], deps: CommandDeps): Promise<number> {
   const [name, ...rest] = argv;
   const isOn = (option: string) => rest.some((one) => one.replace(/^--?/, "-") === `-${option}`);

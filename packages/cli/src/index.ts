@@ -1,1 +1,1 @@
-export { type CommandDeps, commandNames, runCommand } from "./command.js";
+export { runTool } from "./command.js";

@@ -9,43 +9,43 @@ import {
   type DayRules,
   OtherWasFirst,
 } from "./compaction/compact-day.js";
+import { listTables, prefixOf, type Table, type TableChoice } from "./compaction/day-state.js";
 import { planBounds } from "./compaction/plan.js";
-import { listTables, prefixOf, type Table, type TableChoice } from "./compaction/tables.js";
-import { WorkFiles } from "./compaction/work-files.js";
+import { WorkFiles } from "./compaction/segment-merge.js";
 import type { CompactorConfig } from "./config.js";
 
 export interface CompactorDeps {
   readonly config: CompactorConfig;
   readonly store: ObjectStore;
-  /** Where the bytes of a key are. */
+  /** Finds the bytes of a key. */
   readonly locate: (key: string) => SegmentLocation;
   readonly threads: CompactionThreads;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly rules?: DayRules | undefined;
-  /** Whether a day is this compactor's to work on; by default all are. */
+  /** Whether this compactor works on a day; on all days when absent. */
   readonly owns?: (table: Table) => boolean;
-  /** Told of each object that was deleted. */
+  /** Called with the key of each deleted object. */
   readonly onDeleted?: (key: string) => void;
   readonly bounds?: Partial<DayCompactionDeps["bounds"]>;
 }
 
-/** How long after its end a day is merged for good: what comes later is little. */
+/** How long after its end a day is merged for good: few rows come later. */
 const settleMs = 2 * 3_600_000;
-/** How long an ingester may be away and come back with what was merged meanwhile. */
+/** How long an ingester may be away and still come back with segments that were merged in the meantime. */
 const rememberMs = 24 * 3_600_000;
-/** A day that ended so long ago, and had nothing to do, is looked at this rarely. */
+/** A day that ended this long ago, and had nothing to do, is checked this rarely. */
 const quietMs = 7 * 86_400_000;
 const quietPauseMs = 6 * 3_600_000;
-/** A day with a file that a later program wrote is looked at this rarely. */
+/** A day with a file that a later program wrote is checked this rarely. */
 const newerPauseMs = 6 * 3_600_000;
 const nsPerMs = 1_000_000n;
 
 /**
- * Keeps the days of the store in order, the newest first: merges small segments, drops doubled rows, writes day indexes, and
- * deletes what was replaced. Any number of them may work on one store: each on the days that it owns, and when two take a day for
- * theirs the first one to write its index wins.
+ * Compacts the days of the store, the newest first: it merges small segments, drops duplicate rows, writes day indexes, and
+ * deletes replaced segments. Any number of compactors may work on one store, each on the days that it owns. If two believe that they
+ * own a day, the first one to write its index wins.
  */
 export class Compactor {
   readonly #deps: CompactorDeps;
@@ -53,12 +53,12 @@ export class Compactor {
   readonly #days: DayCompaction;
   readonly #choice: TableChoice;
   readonly #abort = new AbortController();
-  /** By prefix, when a quiet day was looked at. */
+  /** When each quiet day was checked, by prefix. */
   readonly #seenMs = new Map<string, number>();
-  /** By prefix, when a file that a later program wrote was met: nothing is done to such a day. */
+  /** When a file that a later program wrote was found, by prefix of the day. Such a day is left alone. */
   readonly #newerMs = new Map<string, number>();
   readonly #newerFiles: NewerFiles;
-  /** By prefix, the days that are worked on; whether each ended well. */
+  /** The days in work, by prefix. Each resolves to whether it succeeded. */
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #operations;
   readonly #lastRun;
@@ -108,7 +108,7 @@ export class Compactor {
     });
   }
 
-  /** Begins to look after the store. */
+  /** Starts to compact the store. */
   start(): void {
     const { compaction_interval: pauseMs } = this.#deps.config;
     const { signal } = this.#abort;
@@ -116,14 +116,14 @@ export class Compactor {
     this.#loop = repeat(() => this.runOnce(), { pauseMs, signal, onError });
   }
 
-  /** Ends what runs; whatever was begun is done anew later. */
+  /** Ends all work. Unfinished work is done again later. */
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#loop;
     await Promise.all(this.#running.values());
   }
 
-  /** Looks at a day now whose index, told by its key, was found to be damaged: its queries wait for that. What fails is told. */
+  /** Works now on the day of a damaged index, named by its key, because its queries wait for it. Errors are logged. */
   async repair(indexKey: string): Promise<void> {
     const table = parseDayIndexKey(indexKey);
     if (table === undefined || this.#abort.signal.aborted || !this.#owns(table)) return;
@@ -135,7 +135,7 @@ export class Compactor {
     }
   }
 
-  /** The directory for work; tried again where that failed. */
+  /** Opens the work directory. The next call tries again if it fails. */
   async #open(): Promise<void> {
     this.#opened ??= this.#work.open();
     try {
@@ -146,7 +146,7 @@ export class Compactor {
     }
   }
 
-  /** Looks at all days once. Rejects when the store cannot be listed; what fails in a day is told and counted. */
+  /** Works on all days once. Rejects when the store cannot be listed. Errors of a day are logged and counted. */
   async runOnce(): Promise<void> {
     const { config, store } = this.#deps;
     const { signal } = this.#abort;
@@ -158,7 +158,7 @@ export class Compactor {
       const next = async (): Promise<void> => {
         for (let table = due.shift(); table !== undefined; table = due.shift()) {
           if (signal.aborted) return;
-          // Asked now: it may have changed hands since the tables were listed.
+          // Checked now, because the owner may have changed since the listing.
           if (!this.#owns(table)) continue;
           if (!(await this.#compact(table))) failed++;
         }
@@ -173,7 +173,7 @@ export class Compactor {
     }
   }
 
-  /** Works on a day, unless that is being done. */
+  /** Works on a day, unless that is already running. */
   #compact(table: Table): Promise<boolean> {
     const prefix = prefixOf(table);
     const running =

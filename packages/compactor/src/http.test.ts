@@ -45,7 +45,7 @@ describe("the deletion API", () => {
     async (path) => {
       const call = await api();
       const { status, headers = {} } = await call("PUT", good, "t", path);
-      const id = headers["x-delete-request-id"] as string;
+      const id = headers["x-delete-request-id"]!;
       expect([status, id]).toEqual([204, expect.stringMatching(/^[0-9a-f]{8}$/)]);
       expect(records(await call("GET", {}, "t", path))).toEqual([
         {

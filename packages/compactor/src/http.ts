@@ -10,12 +10,16 @@ import {
   type TenantOptions,
   textResponse,
 } from "@skald/transport";
-import { type KnownRequest, statusOf } from "./deletion/delete-request.js";
+import {
+  type KnownRequest,
+  parseDelete,
+  parseListRange,
+  statusOf,
+} from "./deletion/delete-request.js";
 import type { DeleteRequests, DeletionMode } from "./deletion/delete-requests.js";
-import { parseDelete, parseListRange } from "./deletion/parse-delete.js";
 
 export interface DeleteRouteOptions extends TenantOptions {
-  /** Absent when nothing is ever deleted. */
+  /** Undefined when nothing is ever deleted. */
   readonly deletes: DeleteRequests | undefined;
   readonly modeOf: (tenant: string) => DeletionMode;
   readonly maxIntervalMs: number;
@@ -25,11 +29,11 @@ export interface DeleteRouteOptions extends TenantOptions {
 /** The paths of the deletion API, under the published and the reference's names. */
 const paths = ["/service/api/v1/delete", "/loki/api/v1/delete"];
 
-/** Who may delete, and what is answered. */
+/** Answers a request of a tenant that may delete. */
 type Action = (tenant: string, request: HttpRequest, deletes: DeleteRequests) => Answer;
 type Answer = Promise<HttpResponse>;
 
-/** The deletion API: requests are made, listed and cancelled by the tenant that the header names. */
+/** The deletion API. The tenant in the header makes, lists and cancels requests. */
 export function deleteRoutes(options: DeleteRouteOptions): Route[] {
   const { clock, deletes, maxIntervalMs, modeOf } = options;
   const guarded =
@@ -128,7 +132,7 @@ function recordOf(known: KnownRequest) {
   const { id, query, boundsMs, createdMs } = known.request;
   return {
     request_id: id,
-    start_time: (boundsMs[0] as number) / 1000,
+    start_time: boundsMs[0]! / 1000,
     end_time: (boundsMs.at(-1) as number) / 1000,
     query,
     status: statusOf(known),

@@ -6,7 +6,7 @@ import { MemoryStore, type ObjectStore, SegmentCatalog } from "@skald/storage";
 import { DeletePass } from "./deletion/delete-pass.js";
 import { statusOf } from "./deletion/delete-request.js";
 import { RemovalRules } from "./removal-rules.js";
-import type { RetentionLimits } from "./retention/retention-rules.js";
+import type { RetentionLimits } from "./retention-rules.js";
 import { Compactors } from "./testing/compactors.js";
 import { Killed, killedAt } from "./testing/faulty-stores.js";
 import { asked, hourMs, makeRequests, metricOf, signal, testClock } from "./testing/requests.js";
@@ -225,7 +225,7 @@ describe("rows that were deleted", () => {
   const flip = async (store: ObjectStore, key: string) => {
     const bytes = Uint8Array.from(await store.get(key, options));
     const at = bytes.length >> 1;
-    bytes[at] = (bytes[at] as number) ^ 4;
+    bytes[at] = bytes[at]! ^ 4;
     await store.put(key, bytes, options);
   };
   const whole = { start: baseNs, end: baseNs + 10_000_000_000n };

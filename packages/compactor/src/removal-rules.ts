@@ -18,17 +18,17 @@ import {
   segmentKey,
 } from "@skald/storage";
 import type { DayRemovals, DayRules } from "./compaction/compact-day.js";
-import { prefixOf, type Table } from "./compaction/tables.js";
+import { prefixOf, type Table } from "./compaction/day-state.js";
 import { lookOptions } from "./deletion/delete-pass.js";
 import { filtersOf } from "./deletion/delete-request.js";
 import type { DeleteRequests } from "./deletion/delete-requests.js";
-import { type RetentionLimits, RetentionRules } from "./retention/retention-rules.js";
+import { type RetentionLimits, RetentionRules } from "./retention-rules.js";
 
-export interface RemovalRulesOptions {
+interface RemovalRulesOptions {
   readonly deletes: DeleteRequests;
   readonly limitsOf: (tenant: string) => RetentionLimits;
   readonly scanner: Scanner<SegmentRef, "matches">;
-  /** Where the bytes of a key are. */
+  /** Finds the bytes of a key. */
   readonly locate: (key: string) => SegmentLocation;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,24 +38,24 @@ export interface RemovalRulesOptions {
 /** Rows that are about to leave a segment. */
 interface Removal {
   readonly rows: number;
-  /** Those that a request names. */
+  /** The number of rows that a request names. */
   readonly asked: number;
   readonly isWhole: boolean;
 }
 
-/** Days of which it is remembered that none of their rows is too old. */
+/** Days that are remembered to have no row that is too old. */
 const maxClean = 100_000;
-/** Segments that are told of and were not done with: they were damaged, or the process of the day was stopped. */
+/** Announced segments that were never done, because they are damaged or the work on their day stopped. */
 const maxTold = 10_000;
 
-/** Which rows of a day have to go: those that are too old, and those that requests name which nobody can cancel any more. */
+/** Decides which rows of a day must go: rows that are too old, and rows of requests that nobody can cancel any more. */
 export class RemovalRules implements DayRules {
   readonly #options: RemovalRulesOptions;
   readonly #count;
   readonly #rows;
-  /** By prefix: the index and the rules, as they were when no row was too old. */
+  /** The index and the rules of each day, by prefix, when no row was too old. */
   readonly #clean = new Map<string, string>();
-  /** By id of the segment, what was told of it last. */
+  /** The last announced removal of each segment, by id. */
   readonly #told = new Map<string, Removal>();
 
   constructor(options: RemovalRulesOptions) {
@@ -73,7 +73,7 @@ export class RemovalRules implements DayRules {
     );
   }
 
-  /** A day is looked at without delay while requests that can be carried out name times of it. */
+  /** A day is due at once while requests that can be carried out touch it. */
   isDue({ tenant, baseNs }: Table): boolean {
     return this.#deletesIn(tenant, { fromNs: baseNs, toNs: baseNs + dayNs }).length > 0;
   }
@@ -130,7 +130,7 @@ export class RemovalRules implements DayRules {
     }
   }
 
-  /** Only days before that of the youngest row that is too old have rules. A rule that cannot be read might be one that keeps rows. */
+  /** The rules for a day that may have rows that are too old. None apply if one cannot be read, because it might keep rows. */
   #rulesOf(tenant: string, baseNs: bigint, now: bigint): RetentionRules | undefined {
     const { limitsOf, log } = this.#options;
     try {
@@ -149,7 +149,7 @@ export class RemovalRules implements DayRules {
     return due.flatMap((known) => filtersOf(known, range));
   }
 
-  /** The rows of a segment that go, and how many of them only a request names; undefined when nobody can tell. */
+  /** The rows of a segment that must go, and how many of them only a request names; undefined when that cannot be found out. */
   async #rowsOf(
     tenant: string,
     { id, minNs, maxNs, sizeBytes }: IndexedSegment,

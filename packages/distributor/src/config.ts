@@ -1,6 +1,6 @@
-import { field, ringBlock } from "@skald/runtime/config";
+import { field, type Limits, ringBlock } from "@skald/runtime/config";
 
-/** Resource attributes that become labels of the stream unless a tenant's rules say else. */
+/** Resource attributes that become labels unless a tenant's rules say otherwise. */
 const indexLabelAttributes = [
   "service.name",
   "service.namespace",
@@ -22,7 +22,7 @@ const indexLabelAttributes = [
   "k8s.job.name",
 ];
 
-/** `distributor`: how pushes are taken in. */
+/** The section `distributor` of the configuration. */
 export const distributorConfig = field.section("Takes pushes in, checks them and hands them on.", {
   ring: ringBlock("distributor.ring", {}, { heartbeatPeriod: "5s" }),
   max_recv_msg_size: field.size(
@@ -48,3 +48,36 @@ export const distributorConfig = field.section("Takes pushes in, checks them and
     ),
   }),
 });
+
+/**
+ * The limits that the pushes of one tenant are checked against. A change shows in the identity of the object, so
+ * `limitsOf` must return the same one until a limit changes.
+ */
+export type PushLimits = Pick<
+  Limits,
+  | "ingestion_rate_strategy"
+  | "ingestion_rate_mb"
+  | "ingestion_burst_size_mb"
+  | "max_label_name_length"
+  | "max_label_value_length"
+  | "max_label_names_per_series"
+  | "reject_old_samples"
+  | "reject_old_samples_max_age"
+  | "creation_grace_period"
+  | "max_days_per_push"
+  | "max_line_size"
+  | "max_line_size_truncate"
+  | "max_line_size_truncate_identifier"
+  | "increment_duplicate_timestamp"
+  | "discover_service_name"
+  | "discover_log_levels"
+  | "log_level_fields"
+  | "log_level_from_json_max_depth"
+  | "allow_structured_metadata"
+  | "max_structured_metadata_size"
+  | "max_structured_metadata_entries_count"
+  | "block_ingestion_until"
+  | "block_ingestion_status_code"
+  | "enforced_labels"
+  | "otlp_config"
+>;

@@ -1,24 +1,36 @@
 import type {
+  CallOptions,
   Distributor as Contract,
   PushOutcome,
   PushRefusal,
   PushRequest,
 } from "@skald/contracts";
 import type { RawPush, TakeBytes } from "@skald/kernels";
-import { formatRfc3339, invalidArgument, SkaldError } from "@skald/model";
+import {
+  type Clock,
+  formatRfc3339,
+  invalidArgument,
+  type OtlpMapping,
+  SkaldError,
+} from "@skald/model";
 import {
   assembleBatchSteps,
   ByteCache,
-  decodePush,
+  decodeBody,
   type PushBody,
+  type PushStyle,
   parsePushHeaders,
   rawOfBatch,
   resolveMetadataNames,
   runInTurns,
+  withoutRows,
 } from "@skald/push";
-import { discoverLevels } from "./levels/discover-levels.js";
-import { otlpMappingOf } from "./otlp-mapping.js";
+import { ArrivalTimes, incrementDuplicateTimestamps, truncateLines } from "./alter-rows.js";
+import type { PushLimits } from "./config.js";
+import { discoverLevels } from "./levels.js";
+import type { DistributorMetrics } from "./metrics.js";
 import {
+  type DiscardReason,
   failedResponse,
   type PushResponse,
   pushResponse,
@@ -26,23 +38,55 @@ import {
   refusalsOf,
   type StoredPush,
 } from "./push-response.js";
-import type { PushLimits } from "./settings/limits.js";
-import type { DistributorOptions, IncomingPush } from "./settings/options.js";
-import type { TenantState } from "./tenant/tenant-state.js";
-import { TenantStates } from "./tenant/tenant-state.js";
-import {
-  ArrivalTimes,
-  incrementDuplicateTimestamps,
-  truncateLines,
-} from "./validate/alter-rows.js";
-import { withoutDropped } from "./validate/dropped-rows.js";
-import type { DiscardReason } from "./validate/reasons.js";
-import { resolveStreams } from "./validate/resolve-streams.js";
-import { rowRulesOf } from "./validate/row-rules.js";
-import type { PushStream } from "./validate/stream-rules.js";
-import { type Validated, validate } from "./validate/validate.js";
+import { type PushStream, resolveStreams } from "./stream-rules.js";
+import { type TenantState, TenantStates } from "./tenant-state.js";
+import { rowRulesOf, type Validated, validate } from "./validate.js";
 
-/** Bodies above these sizes are decoded in a worker: about 5 ms of this thread. */
+export interface DistributorOptions {
+  readonly ingester: PushTarget;
+  readonly limitsOf: (tenant: string) => PushLimits;
+  readonly metrics: DistributorMetrics;
+  readonly clock: Clock;
+  /** OTLP resource attributes that become labels unless a tenant's rules say otherwise; none by default. */
+  readonly otlpIndexLabels?: readonly string[];
+  /** Largest size of a body in memory; above it 413. */
+  readonly maxDecompressedBytes: number;
+  /** Number of distributors that share a global rate; default 1. */
+  readonly distributorCount?: () => number;
+  /** Decodes bodies that would block this thread for long. Must reject as `decodeBody` throws. */
+  readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
+  /** Is called for failures that are not the client's fault (500). */
+  readonly onFailure?: (error: SkaldError, tenant: string) => void;
+  /** Is called with rows that were stored; must copy what it keeps of them. */
+  readonly onStored?: (request: PushRequest) => void;
+  /** Value of the `ingester` label of the append counters; absent when the target counts for itself. */
+  readonly ingesterName?: string;
+}
+
+/** Stores checked rows: the ingester of this process, or the ingesters of a ring behind one interface. */
+export interface PushTarget {
+  push(request: PushRequest, options: PushTargetOptions): Promise<PushOutcome>;
+}
+
+export interface PushTargetOptions extends CallOptions {
+  /** Must be called with a promise that settles when nobody reads the batch any more, if that may be after the answer. */
+  readonly hold?: ((until: Promise<unknown>) => void) | undefined;
+}
+
+/** A push as it came over HTTP. */
+export interface IncomingPush {
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+  readonly style: PushStyle;
+  readonly body: Uint8Array;
+  /** Memory to decode into. Nobody reads it any more once the push succeeded and the promises given to `hold` settled. */
+  readonly take?: TakeBytes;
+  readonly hold?: (until: Promise<unknown>) => void;
+  /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
+  readonly backfillShard?: string;
+}
+
+/** Larger bodies are decoded in a worker; decoding these takes about 5 ms of this thread. */
 const inlineBytes = {
   identity: 2 * 1024 * 1024,
   gzip: 256 * 1024,
@@ -50,16 +94,16 @@ const inlineBytes = {
   zstd: 256 * 1024,
   lz4: 256 * 1024,
 } as const;
-/** The same for OTLP, which takes longer to read. */
-const otlpShare = 4;
-/** Rows that were decoded are stored, also when whoever sent them is gone. */
-const neverStopped = new AbortController().signal;
-/** What a small body may become on this thread: about 20 ms of it. */
+/** Small bodies may grow to this size on this thread; that takes about 20 ms. */
 const maxInlineDecodedBytes = 16 * 1024 * 1024;
+/** OTLP takes this many times longer to decode. */
+const otlpCost = 4;
 const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
+/** Decoded rows are stored even when the client has gone. */
+const neverStopped = new AbortController().signal;
 
-/** Takes pushes: decodes them, holds them against the limits of their tenant, and hands what is left to the ingesters. */
+/** Decodes pushes, checks them against the limits of their tenant, and sends the accepted rows to the ingesters. */
 export class Distributor implements Contract {
   readonly #options: DistributorOptions;
   readonly #tenants: TenantStates;
@@ -71,52 +115,44 @@ export class Distributor implements Contract {
     this.#tenants = new TenantStates(options.limitsOf, options.distributorCount ?? (() => 1));
   }
 
-  /**
-   * Serves one push. Everything that a client can do wrong, and every SkaldError of an ingester, becomes an answer;
-   * rejects only on faults of the program.
-   */
+  /** Serves one push. Client errors and every SkaldError of an ingester become an answer; rejects only on program faults. */
   async push(tenant: string, request: IncomingPush): Promise<PushResponse> {
+    const { limitsOf, otlpIndexLabels = [], onFailure } = this.#options;
+    const { backfillShard, hold } = request;
     try {
-      const body = {
-        ...parsePushHeaders(request),
-        body: request.body,
-        ...this.#reading(tenant, request),
-      };
-      checkBackfillShard(request.backfillShard);
+      const headers = parsePushHeaders(request);
+      const body: PushBody =
+        request.style === "otlp"
+          ? {
+              ...headers,
+              body: request.body,
+              otlp: { mapping: otlpMappingOf(limitsOf(tenant), otlpIndexLabels) },
+            }
+          : { ...headers, body: request.body };
+      checkBackfillShard(backfillShard);
       const push = await this.#decode(tenant, body, request.take);
-      const { backfillShard, hold } = request;
-      const stored = await this.#store({ tenant, body, push, backfillShard, hold });
-      return pushResponse(stored);
+      return pushResponse(await this.#store({ tenant, body, push, backfillShard, hold }));
     } catch (error) {
-      if (error instanceof SkaldError && error.status === 500) {
-        this.#options.onFailure?.(error, tenant);
-      }
+      if (error instanceof SkaldError && error.status === 500) onFailure?.(error, tenant);
       return failedResponse(error);
     }
   }
 
-  /** Streams of the batch must hold all of its rows in order. */
+  /** Stores rows that never were a body. The streams of the batch must hold all its rows in order. */
   async pushBatch({ tenant, batch }: PushRequest): Promise<PushOutcome> {
     const push = rawOfBatch(batch);
     const { validated, refusals } = await this.#store({ tenant, push, backfillShard: undefined });
     return { refusals: [...refusalsOf(validated), ...refusals] };
   }
 
-  /** What an OTLP body is read with; nothing for other ones. */
-  #reading(tenant: string, { style }: IncomingPush): Pick<PushBody, "otlp"> {
-    if (style !== "otlp") return {};
-    const { limitsOf, otlpIndexLabels = [] } = this.#options;
-    return { otlp: { mapping: otlpMappingOf(limitsOf(tenant), otlpIndexLabels) } };
-  }
-
   async #decode(tenant: string, body: PushBody, take?: TakeBytes): Promise<RawPush> {
     const { decodeInWorker, maxDecompressedBytes, metrics } = this.#options;
     try {
-      if (decodeInWorker === undefined) return decodePush(body, maxDecompressedBytes, take);
-      const share = body.otlp === undefined ? 1 : otlpShare;
-      const isSmall = body.body.length <= inlineBytes[body.encoding] / share;
-      const push = isSmall ? decodeInline(body, maxDecompressedBytes, take) : undefined;
-      return push ?? (await decodeInWorker(body, maxDecompressedBytes));
+      if (decodeInWorker === undefined) return decodeBody(body, maxDecompressedBytes, take);
+      return (
+        decodeInline(body, maxDecompressedBytes, take) ??
+        (await decodeInWorker(body, maxDecompressedBytes))
+      );
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
         const reason: DiscardReason = "request_body_too_large";
@@ -127,7 +163,7 @@ export class Distributor implements Contract {
   }
 
   async #store(input: StoreInput): Promise<StoredPush> {
-    const { tenant, push } = input;
+    const { tenant, push, backfillShard } = input;
     if (push.streamCount === 0) {
       throw new SkaldError(
         "unprocessable",
@@ -136,32 +172,28 @@ export class Distributor implements Contract {
     }
     const nowMs = this.#options.clock.nowMs();
     const state = this.#tenants.get(tenant, nowMs);
+    const { limits } = state;
     const stamped = input.body?.otlp !== undefined && this.#arrivals.stamp(push, nowMs);
-    const truncated = this.#truncate(tenant, push, state.limits);
-    const rules = state.rulesFor(input.backfillShard);
+    const truncated = this.#truncate(tenant, push, limits);
+    const format = input.body?.format ?? "protobuf";
     const streams = await runInTurns(
-      resolveStreams(push, input.body?.format ?? "protobuf", rules, this.#streams),
+      resolveStreams(push, format, state.rulesFor(backfillShard), this.#streams),
     );
-    const blockedText = blockedTextOf(tenant, state.limits, nowMs);
-    const validated = await runInTurns(
-      validate({
-        push,
-        streams,
-        rules: rowRulesOf(state.limits, nowMs, input.backfillShard !== undefined),
-        ...(blockedText === undefined ? {} : { blockedText }),
-      }),
-    );
+    const rules = rowRulesOf(limits, nowMs, backfillShard !== undefined);
+    const blockedText = blockedTextOf(tenant, limits, nowMs);
+    const validated = await runInTurns(validate({ push, streams, rules, blockedText }));
     this.#count(tenant, validated);
     this.#limitRate(tenant, state, push, validated);
-    const { limits } = state;
     if (validated.streams.length === 0) return { validated, refusals: [], limits };
-    const moved = this.#increment(push, validated, limits);
+    const moved =
+      limits.increment_duplicate_timestamp &&
+      incrementDuplicateTimestamps(push, validated.streams, validated.dropped) > 0;
     const isChanged = stamped || truncated || moved;
-    const refusals = await this.#append({ ...input, streams, validated, isChanged, state });
+    const refusals = await this.#append({ ...input, streams, validated, isChanged, limits });
     return { validated, refusals, limits };
   }
 
-  /** Cuts lines that are too long, where the tenant asked for it. */
+  /** Cuts lines that are too long when the tenant wants that. */
   #truncate(tenant: string, push: RawPush, limits: PushLimits): boolean {
     const { max_line_size: maxBytes, max_line_size_truncate_identifier: identifier } = limits;
     if (!limits.max_line_size_truncate || maxBytes === 0) return false;
@@ -173,34 +205,35 @@ export class Distributor implements Contract {
     return true;
   }
 
-  #increment(push: RawPush, validated: Validated, limits: PushLimits): boolean {
-    if (!limits.increment_duplicate_timestamp) return false;
-    return incrementDuplicateTimestamps(push, validated.streams, validated.dropped) > 0;
+  #count(tenant: string, { received, receivedInternal, refusals, blocked }: Validated): void {
+    const { metrics } = this.#options;
+    if (received.rows > 0) metrics.received(tenant, received, false);
+    if (receivedInternal.rows > 0) metrics.received(tenant, receivedInternal, true);
+    for (const kind of [...refusals.kinds, ...blocked.kinds])
+      metrics.discarded(tenant, kind.reason, kind);
   }
 
-  /** Throws rate_limited when the tenant may not send what is left of a push now. */
-  #limitRate(tenant: string, state: TenantState, push: RawPush, validated: Validated): void {
-    const { bucket } = state;
+  /** Throws rate_limited when the tenant may not send the accepted rows now. */
+  #limitRate(tenant: string, { bucket }: TenantState, push: RawPush, validated: Validated): void {
+    const { clock, metrics } = this.#options;
     const bytes = validated.acceptedBytes;
     const lines = push.rowCount - validated.dropped.length;
-    if (lines === 0 || bucket.take(bytes, this.#options.clock.nowMs())) return;
-    this.#options.metrics.discarded(tenant, "rate_limited", { entries: lines, bytes });
+    if (lines === 0 || bucket.take(bytes, clock.nowMs())) return;
+    metrics.discarded(tenant, "rate_limited", { entries: lines, bytes });
     const secondsUntil = bucket.secondsUntil(bytes);
     throw rateLimited({ tenant, ratePerSecond: bucket.ratePerSecond, lines, bytes, secondsUntil });
   }
 
-  /** Finds levels, puts the batch together and hands it over; returns what ingesters refused of it. */
+  /** Finds levels, assembles the batch and sends it; returns the refusals of the ingesters. */
   async #append(input: AppendInput): Promise<readonly PushRefusal[]> {
-    const { tenant, push, validated, streams, state } = input;
+    const { tenant, push, validated, streams, limits } = input;
     const names = await runInTurns(resolveMetadataNames(push));
-    const { levels, foreign } = await runInTurns(
-      discoverLevels({ push, streams, names, limits: state.limits }),
-    );
+    const { levels, foreign } = await runInTurns(discoverLevels({ push, streams, names, limits }));
     const isForeign = !foreign.isEmpty;
     const assembly = assembleBatchSteps(isForeign ? foreign.applied() : push, {
       streams: validated.streams,
       dropped: validated.dropped,
-      levels: withoutDropped(levels, validated.dropped),
+      levels: withoutRows(levels, validated.dropped),
       ...(isForeign ? {} : { names }),
       ...(isForeign || input.isChanged || input.body === undefined ? {} : { source: input.body }),
     });
@@ -219,19 +252,11 @@ export class Distributor implements Contract {
       throw error;
     }
   }
-
-  #count(tenant: string, { received, receivedInternal, refusals, blocked }: Validated): void {
-    const { metrics } = this.#options;
-    if (received.rows > 0) metrics.received(tenant, received, false);
-    if (receivedInternal.rows > 0) metrics.received(tenant, receivedInternal, true);
-    for (const kind of [...refusals.kinds, ...blocked.kinds])
-      metrics.discarded(tenant, kind.reason, kind);
-  }
 }
 
 interface StoreInput {
   readonly tenant: string;
-  /** As it came; absent for rows that did not come as a body. */
+  /** The body as received; absent for rows that did not come as a body. */
   readonly body?: PushBody;
   readonly push: RawPush;
   readonly backfillShard: string | undefined;
@@ -241,19 +266,21 @@ interface StoreInput {
 interface AppendInput extends StoreInput {
   readonly streams: readonly PushStream[];
   readonly validated: Validated;
-  readonly state: TenantState;
-  /** Whether rows are no longer as the body says. */
+  readonly limits: PushLimits;
+  /** Whether rows differ from the body. */
   readonly isChanged: boolean;
 }
 
-/** Decodes on this thread; undefined when that becomes more than it has time for. */
+/** Decodes on this thread; returns undefined for a body that would take too long. */
 function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {
-  const share = body.otlp === undefined ? 1 : otlpShare;
+  const cost = body.otlp === undefined ? 1 : otlpCost;
+  if (body.body.length > inlineBytes[body.encoding] / cost) return undefined;
+  const maxInlineBytes = maxInlineDecodedBytes / cost;
   try {
-    return decodePush(body, Math.min(maxBytes, maxInlineDecodedBytes / share), take);
+    return decodeBody(body, Math.min(maxBytes, maxInlineBytes), take);
   } catch (error) {
     const isLarge = error instanceof SkaldError && error.code === "too_large";
-    if (isLarge && maxBytes > maxInlineDecodedBytes / share) return undefined;
+    if (isLarge && maxBytes > maxInlineBytes) return undefined;
     throw error;
   }
 }
@@ -272,4 +299,26 @@ function blockedTextOf(tenant: string, limits: PushLimits, nowMs: number): strin
   if (untilMs <= nowMs) return undefined;
   const until = formatRfc3339(BigInt(untilMs) * 1_000_000n);
   return `ingestion blocked for user '${tenant}' until '${until}' with status code '${status}'`;
+}
+
+const otlpMappings = new WeakMap<PushLimits["otlp_config"], OtlpMapping>();
+
+/**
+ * The rules for a tenant's OTLP attributes: the index labels of this process first, then the rules of the tenant. Returns the
+ * same object for the same limits, because the compiled form is cached by object.
+ */
+function otlpMappingOf({ otlp_config }: PushLimits, indexLabels: readonly string[]): OtlpMapping {
+  let mapping = otlpMappings.get(otlp_config);
+  if (mapping === undefined) {
+    const { ignore_defaults, attributes_config } = otlp_config.resource_attributes;
+    const defaults = [{ action: "index_label", attributes: indexLabels, regex: "" } as const];
+    mapping = {
+      resource: [...(ignore_defaults ? [] : defaults), ...attributes_config],
+      scope: otlp_config.scope_attributes,
+      log: otlp_config.log_attributes,
+      severityTextAsLabel: otlp_config.severity_text_as_label,
+    };
+    otlpMappings.set(otlp_config, mapping);
+  }
+  return mapping;
 }

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
-import { decodePush, maxDecodedBytes } from "@skald/push";
+import { decodeBody, maxDecodedBytes } from "@skald/push";
 import { defaultsOf, readSchema } from "@skald/runtime/config";
 import { makePushBody, snappyLiterals } from "@skald/testkit";
 import { distributorConfig } from "./config.js";
@@ -90,7 +90,7 @@ describe("big pushes", () => {
       {
         decodeInWorker: async (input, maxBytes) => {
           sizes.push(input.body.length);
-          return decodePush(input, maxBytes);
+          return decodeBody(input, maxBytes);
         },
       },
     );
@@ -110,7 +110,7 @@ describe("big pushes", () => {
         maxDecompressedBytes: 32 << 20,
         decodeInWorker: async (input, maxBytes) => {
           sizes.push(maxBytes);
-          return decodePush(input, maxBytes);
+          return decodeBody(input, maxBytes);
         },
       },
     );
@@ -129,7 +129,7 @@ describe("big pushes", () => {
   it("that the worker refuses get its answer", async () => {
     const { push, counter } = makeHarness(
       {},
-      { decodeInWorker: async (input) => decodePush(input, 1000) },
+      { decodeInWorker: async (input) => decodeBody(input, 1000) },
     );
     const answer = await push(jsonPush({ app: "a" }, [[0, "x".repeat(2_200_000)]]));
     expect(answer).toEqual({ status: 413, text: expect.stringMatching(/^request body too large/) });

@@ -2,8 +2,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { TakeBytes } from "@skald/kernels";
-import { createPushHandler } from "./http.js";
-import { InflightBytes } from "./inflight.js";
+import { createPushHandler, InflightBytes } from "./http.js";
 import { type Harness, jsonPush, makeHarness } from "./testing/harness.js";
 
 const servers: Server[] = [];

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { unavailable } from "@skald/model";
 import { type PushMemory, PushMemoryPool, type PushStyle } from "@skald/push";
 import { endResponse, readBody } from "@skald/transport";
-import { type AnswerForm, answerForm, plainText, retryableStatus } from "./answer-form.js";
 import type { Distributor } from "./distributor.js";
-import type { InflightBytes } from "./inflight.js";
 import { failedResponse, type PushResponse } from "./push-response.js";
 
 export interface PushHandlerOptions {
@@ -14,7 +13,7 @@ export interface PushHandlerOptions {
   readonly inflight: InflightBytes;
 }
 
-/** Serves one push request of a tenant; rejects only on faults of the program, before anything was answered. */
+/** Serves one push request of a tenant; rejects only on program faults, before an answer is begun. */
 export type PushHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -24,35 +23,16 @@ export type PushHandler = (
 
 const backfillHeader = "x-loki-backfill-shard";
 
-/** Pushes over plain node:http: reads the bounded body, calls the distributor, writes 204 or a text. */
+/** Serves pushes over plain node:http: reads the bounded body, calls the distributor, writes 204 or a text. */
 export function createPushHandler(options: PushHandlerOptions): PushHandler {
   const pool = new PushMemoryPool();
   return async (request, response, tenant, style) => {
-    const { headers } = request;
-    const push = new OnePush(options, pool);
-    const shard = headers[backfillHeader];
-    const contentType = headers["content-type"];
-    const answer = await push.serve(tenant, {
-      contentType,
-      contentEncoding: headers["content-encoding"],
-      style,
-      backfillShard: typeof shard === "string" ? shard : undefined,
-      read: () =>
-        readBody(request, options.maxReceivedBytes, (bytes) => push.book(bytes), push.take),
-    });
-    send(response, answer, answerForm(style, contentType));
+    const answer = await new OnePush(options, pool).serve(request, tenant, style);
+    send(response, answer, answerForm(style, request.headers["content-type"]));
   };
 }
 
-interface PushInput {
-  readonly contentType: string | undefined;
-  readonly contentEncoding: string | undefined;
-  readonly style: PushStyle;
-  readonly backfillShard: string | undefined;
-  readonly read: () => Promise<Uint8Array>;
-}
-
-/** What one push holds while it is served: bytes in flight, and memory. */
+/** One push with the resources that it holds while it is served: bytes in flight, and memory. */
 class OnePush {
   readonly #options: PushHandlerOptions;
   readonly #pool: PushMemoryPool;
@@ -65,13 +45,41 @@ class OnePush {
     this.#pool = pool;
   }
 
-  /** Counts bytes when they come: a length that is only declared costs nobody anything. */
-  book(bytes: number): void {
-    this.#options.inflight.take(bytes);
-    this.#bytes += bytes;
+  async serve(request: IncomingMessage, tenant: string, style: PushStyle): Promise<PushResponse> {
+    const { headers } = request;
+    const shard = headers[backfillHeader];
+    let isReusable = false;
+    try {
+      const maxBytes = this.#options.maxReceivedBytes;
+      const body = await readBody(request, maxBytes, this.#book, this.#take);
+      const answer = await this.#options.distributor.push(tenant, {
+        contentType: headers["content-type"],
+        contentEncoding: headers["content-encoding"],
+        style,
+        body,
+        take: this.#take,
+        hold: this.#hold,
+        ...(typeof shard === "string" ? { backfillShard: shard } : {}),
+      });
+      // After a fault some work may still use the memory.
+      isReusable = answer.status < 500;
+      return answer;
+    } catch (error) {
+      return failedResponse(error);
+    } finally {
+      // Work that continues after the answer counts as in flight until it ends.
+      if (this.#held === undefined) this.#release(isReusable);
+      else void Promise.allSettled(this.#held).then(() => this.#release(isReusable));
+    }
   }
 
-  readonly take = (length: number): Uint8Array<ArrayBuffer> => {
+  /** Counts bytes when they arrive, so that a declared length alone reserves nothing. */
+  readonly #book = (bytes: number): void => {
+    this.#options.inflight.take(bytes);
+    this.#bytes += bytes;
+  };
+
+  readonly #take = (length: number): Uint8Array<ArrayBuffer> => {
     this.#memory ??= this.#pool.take();
     return this.#memory.take(length);
   };
@@ -80,30 +88,6 @@ class OnePush {
     this.#held ??= [];
     this.#held.push(until);
   };
-
-  async serve(tenant: string, { read, ...head }: PushInput): Promise<PushResponse> {
-    let isReusable = false;
-    try {
-      const { backfillShard, ...rest } = head;
-      const body = await read();
-      const answer = await this.#options.distributor.push(tenant, {
-        ...rest,
-        body,
-        take: this.take,
-        hold: this.#hold,
-        ...(backfillShard === undefined ? {} : { backfillShard }),
-      });
-      // After a fault somebody may still be at it.
-      isReusable = answer.status < 500;
-      return answer;
-    } catch (error) {
-      return failedResponse(error);
-    } finally {
-      // What goes on behind the answer counts as in flight for as long as it does.
-      if (this.#held === undefined) this.#release(isReusable);
-      else void Promise.allSettled(this.#held).then(() => this.#release(isReusable));
-    }
-  }
 
   #release(isReusable: boolean): void {
     if (this.#memory !== undefined && isReusable) this.#pool.give(this.#memory);
@@ -125,4 +109,71 @@ function send(
     response.setHeader("x-content-type-options", "nosniff");
   }
   endResponse(response, text === undefined ? undefined : form.encode(text));
+}
+
+/** The encoding of the text of an answer. */
+interface AnswerForm {
+  readonly contentType: string;
+  readonly encode: (text: string) => Uint8Array;
+}
+
+const plainText: AnswerForm = {
+  contentType: "text/plain; charset=utf-8",
+  encode: (text) => Buffer.from(`${text}\n`),
+};
+
+/** OTLP answers with a google.rpc.Status in the encoding of the request, without its code, which the HTTP status gives. */
+const statusJson: AnswerForm = {
+  contentType: "application/json",
+  encode: (message) => Buffer.from(JSON.stringify({ message })),
+};
+
+const statusProtobuf: AnswerForm = { contentType: "application/x-protobuf", encode: encodeStatus };
+
+export function answerForm(style: PushStyle, contentType: string | undefined): AnswerForm {
+  if (style !== "otlp") return plainText;
+  return contentType?.startsWith("application/json") === true ? statusJson : statusProtobuf;
+}
+
+/** OTLP collectors retry after a 503 and drop a push that got a 500. */
+export function retryableStatus(status: number): number {
+  return status === 500 ? 503 : status;
+}
+
+const messageTag = 0x12;
+
+function encodeStatus(message: string): Uint8Array {
+  const text = Buffer.from(message);
+  const header = [messageTag];
+  let rest = text.length;
+  for (; rest > 0x7f; rest >>>= 7) header.push((rest & 0x7f) | 0x80);
+  header.push(rest);
+  return Buffer.concat([Uint8Array.from(header), text]);
+}
+
+/** Counts the bytes of the pushes that are being served, and refuses pushes beyond a limit. */
+export class InflightBytes {
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  /** 0 means no limit. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Adds bytes; beyond the limit it adds nothing and throws unavailable (503). */
+  take(bytes: number): void {
+    if (this.#maxBytes > 0 && this.#bytes + bytes > this.#maxBytes) {
+      throw unavailable("The server cannot accept more requests at this time.");
+    }
+    this.#bytes += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+  }
 }

@@ -1,8 +1,12 @@
+export type { PushLimits } from "./config.js";
+export type { DistributorOptions, IncomingPush, PushTarget } from "./distributor.js";
 export { Distributor } from "./distributor.js";
-export { createPushHandler, type PushHandler, type PushHandlerOptions } from "./http.js";
-export { InflightBytes } from "./inflight.js";
+export {
+  createPushHandler,
+  InflightBytes,
+  type PushHandler,
+  type PushHandlerOptions,
+} from "./http.js";
+export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
 export type { PushResponse } from "./push-response.js";
-export { Replicator, type ReplicatorOptions } from "./replicate/replicator.js";
-export type { PushLimits } from "./settings/limits.js";
-export { createDistributorMetrics, type DistributorMetrics } from "./settings/metrics.js";
-export type { DistributorOptions, IncomingPush, PushTarget } from "./settings/options.js";
+export { Replicator, type ReplicatorOptions } from "./replicator.js";

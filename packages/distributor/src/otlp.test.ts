@@ -1,13 +1,13 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import { noTimestampSeconds } from "@skald/kernels";
-import { assembleBatch, decodePush } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import { defaultLimits } from "@skald/runtime/config";
-import { answerForm, retryableStatus } from "./answer-form.js";
-import type { PushLimits } from "./settings/limits.js";
-import type { DistributorOptions, IncomingPush } from "./settings/options.js";
+import { ArrivalTimes } from "./alter-rows.js";
+import type { PushLimits } from "./config.js";
+import type { DistributorOptions, IncomingPush } from "./distributor.js";
+import { answerForm, retryableStatus } from "./http.js";
 import { makeHarness, rowsOf, testNowMs, testNowNs } from "./testing/harness.js";
-import { ArrivalTimes } from "./validate/alter-rows.js";
 
 type Value = { stringValue?: string; intValue?: number };
 
@@ -167,7 +167,7 @@ describe("a push of OTLP", () => {
     const { batch } = ingester.pushes[0]!;
     const source = batch.source!;
     const otlp = JSON.parse(JSON.stringify(source.otlp)) as NonNullable<typeof source.otlp>;
-    const replayed = assembleBatch(decodePush({ ...source, otlp }), {
+    const replayed = assembleBatch(decodeBody({ ...source, otlp }), {
       streams: batch.streams.map(({ ordinal, labels, text }) => ({ ordinal, labels, text })),
       dropped: source.dropped,
       levels: batch.levels,

@@ -1,36 +1,40 @@
 import type { PushRefusal } from "@skald/contracts";
 import { errorStatus, SkaldError, textForClients } from "@skald/model";
-import type { PushLimits } from "./settings/limits.js";
-import { contactHint } from "./validate/texts.js";
-import type { Validated } from "./validate/validate.js";
+import type { PushLimits } from "./config.js";
 
 /** The answer to a push; without a text it has no body. */
 export interface PushResponse {
   readonly status: number;
   readonly text?: string;
-  /** Seconds after which a retry may pass. */
+  /** Seconds after which a retry may succeed. */
   readonly retryAfterSeconds?: number;
 }
 
-/** What became of a push whose rows are stored as far as they could be. */
+/** The outcome of a push whose accepted rows are stored. */
 export interface StoredPush {
-  readonly validated: Validated;
-  /** By the ingesters. */
+  readonly validated: RefusedRows;
+  /** Refusals of the ingesters. */
   readonly refusals: readonly PushRefusal[];
-  readonly limits: PushLimits;
+  readonly limits: Pick<PushLimits, "block_ingestion_status_code">;
 }
 
-const accepted: PushResponse = { status: 204 };
+/** The refusals of validation. */
+export interface RefusedRows {
+  readonly refusals: Refusals;
+  /** Rows that a block of ingestion refused; it shows only when nothing else was wrong. */
+  readonly blocked: Refusals;
+}
+
 const tooManyRequests = 429;
 /** Longest text of an answer; the refusals of many streams are cut here. */
 const maxTextChars = 64 * 1024;
 const maxRetryAfterSeconds = 60;
-/** For a 429 or 503 whose end nobody knows. */
+/** For a 429 or 503 of unknown duration. */
 const usualRetryAfterSeconds = 1;
 
 /**
- * The answer when the rows that could be stored are stored: what ingesters refused, then what validation refused. 429 wins over
- * 400, because only then a retry helps; a block of ingestion shows only when nothing else was wrong.
+ * The answer to a push whose accepted rows are stored: the refusals of ingesters come first, then those of validation. 429
+ * wins over 400, because only then a retry helps.
  */
 export function pushResponse({ validated, refusals, limits }: StoredPush): PushResponse {
   const texts = [...new Set(refusals.map((refusal) => refusal.message))];
@@ -41,12 +45,13 @@ export function pushResponse({ validated, refusals, limits }: StoredPush): PushR
       : (refusals[0]?.status ?? 400);
     return withRetry({ status, text: texts.join("; ").slice(0, maxTextChars) });
   }
-  if (validated.blocked.isEmpty || limits.block_ingestion_status_code === 200) return accepted;
-  return { status: limits.block_ingestion_status_code, text: validated.blocked.text() };
+  const status = limits.block_ingestion_status_code;
+  if (validated.blocked.isEmpty || status === 200) return { status: 204 };
+  return { status, text: validated.blocked.text() };
 }
 
-/** What validation refused, as ingesters tell what they do. */
-export function refusalsOf({ refusals, blocked }: Validated): PushRefusal[] {
+/** The refusals of validation in the form of an ingester's. */
+export function refusalsOf({ refusals, blocked }: RefusedRows): PushRefusal[] {
   return [...refusals.kinds, ...blocked.kinds].map(({ reason, message, entries, bytes }) => ({
     status: 400,
     reason,
@@ -56,7 +61,7 @@ export function refusalsOf({ refusals, blocked }: Validated): PushRefusal[] {
   }));
 }
 
-/** The failure of a push that its tenant's rate does not allow; nothing of it was stored. */
+/** The failure of a push that its tenant's rate does not allow; none of its rows is stored. */
 export function rateLimited(facts: {
   tenant: string;
   ratePerSecond: number;
@@ -65,12 +70,12 @@ export function rateLimited(facts: {
   secondsUntil: number;
 }): SkaldError {
   const { tenant, ratePerSecond, lines, bytes, secondsUntil } = facts;
-  const text = `ingestion rate limit exceeded for user ${tenant} (limit: ${Math.floor(ratePerSecond)} bytes/sec) while attempting to ingest '${lines}' lines totaling '${bytes}' bytes, reduce log volume ${contactHint}`;
+  const text = `ingestion rate limit exceeded for user ${tenant} (limit: ${Math.floor(ratePerSecond)} bytes/sec) while attempting to ingest '${lines}' lines totaling '${bytes}' bytes, reduce log volume or contact your Loki administrator to see if the limit can be increased`;
   const retryAfterSeconds = Math.min(maxRetryAfterSeconds, Math.max(1, Math.ceil(secondsUntil)));
   return new SkaldError("rate_limited", text, { retryAfterSeconds });
 }
 
-/** The answer to a push that failed as a whole; throws on what is no SkaldError, because that is a fault of ours. */
+/** The answer to a push that failed as a whole; rethrows any error that is not a SkaldError, because it is a program fault. */
 export function failedResponse(error: unknown): PushResponse {
   if (!(error instanceof SkaldError)) throw error;
   const { status, retryAfterSeconds } = error;
@@ -78,10 +83,84 @@ export function failedResponse(error: unknown): PushResponse {
   return withRetry({ status, text }, retryAfterSeconds);
 }
 
-/** An answer that says when to come again, where that helps. */
+/** Adds the time of a retry to an answer where a retry helps. */
 function withRetry(answer: PushResponse, seconds?: number): PushResponse {
   if (seconds !== undefined) return { ...answer, retryAfterSeconds: seconds };
   const { status } = answer;
   if (status !== tooManyRequests && status !== errorStatus.unavailable) return answer;
   return { ...answer, retryAfterSeconds: usualRetryAfterSeconds };
+}
+
+/** The reasons of refusals: the `reason` label of the discarded metrics. */
+export type DiscardReason =
+  | "missing_labels"
+  | "invalid_labels"
+  | "max_label_names_per_series"
+  | "label_name_too_long"
+  | "label_value_too_long"
+  | "duplicate_label_names"
+  | "missing_enforced_labels"
+  | "greater_than_max_sample_age"
+  | "too_far_in_future"
+  | "too_many_days"
+  | "line_too_long"
+  | "disallowed_structured_metadata"
+  | "structured_metadata_too_large"
+  | "structured_metadata_too_many"
+  | "blocked_ingestion"
+  | "rate_limited"
+  | "request_body_too_large";
+
+/** Entries of a push that were refused for one reason. */
+interface RefusedKind {
+  readonly reason: DiscardReason;
+  /** How often the error occurred: refused streams, or entries. */
+  errors: number;
+  entries: number;
+  bytes: number;
+  /** Text of the first error. */
+  readonly message: string;
+}
+
+/**
+ * Collects refusals by reason. Only the first error of each reason gets a text, so that a push of a million bad entries costs
+ * no more than counting them.
+ */
+export class Refusals {
+  readonly #kinds = new Map<DiscardReason, RefusedKind>();
+
+  get isEmpty(): boolean {
+    return this.#kinds.size === 0;
+  }
+
+  get kinds(): Iterable<RefusedKind> {
+    return this.#kinds.values();
+  }
+
+  /** Counts one error that refuses `entries` entries of `bytes` bytes. */
+  add(reason: DiscardReason, entries: number, bytes: number, message: () => string): void {
+    const kind = this.#kinds.get(reason);
+    if (kind === undefined) {
+      this.#kinds.set(reason, { reason, errors: 1, entries, bytes, message: message() });
+      return;
+    }
+    kind.errors++;
+    kind.entries += entries;
+    kind.bytes += bytes;
+  }
+
+  /** Returns the text of the only error, or one text per reason with its count. */
+  text(): string {
+    const kinds = [...this.#kinds.values()];
+    if (kinds.length === 1 && kinds[0]?.errors === 1) return kinds[0].message;
+    return kinds.map((kind) => `${kind.errors} errors like: ${kind.message}`).join("; ");
+  }
+}
+
+/** An error text repeats at most this much of a push, so that a hostile push gets a short answer. */
+const maxEchoChars = 4096;
+
+/** Cuts a text of a push for its use in an error text. */
+export function echo(text: string): string {
+  return text.length > maxEchoChars ? `${text.slice(0, maxEchoChars)}...` : text;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { assembleBatch, decodePush } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { jsonPush, makeHarness } from "./testing/harness.js";
@@ -26,7 +26,7 @@ it("a stored push is replayed from its body, its labels, its dropped rows and it
       await push({ streams: streams.flatMap(([l, r]) => jsonPush(l, r).streams) });
       for (const { batch } of ingester.pushes) {
         const source = batch.source!;
-        const replayed = assembleBatch(decodePush(source), {
+        const replayed = assembleBatch(decodeBody(source), {
           streams: batch.streams.map(({ ordinal, labels, text }) => ({ ordinal, labels, text })),
           dropped: source.dropped,
           levels: batch.levels,

@@ -3,7 +3,7 @@
 //   node --expose-gc packages/ingester/bench/stream-table.mjs [streams]
 
 import { formatLabels, makeLabels } from "@skald/model";
-import { StreamTable } from "../dist/streams/stream-table.js";
+import { NumberedStreams } from "../dist/tenant/numbered-streams.js";
 
 const streamCount = Number(process.argv[2] ?? 1_000_000);
 const perPush = 4000;
@@ -34,7 +34,7 @@ const cpuMs = () => {
 };
 
 const before = bytesNow();
-const table = new StreamTable();
+const table = new NumberedStreams();
 let longestMs = 0;
 for (let from = 0; from < streamCount; from += perPush) {
   const sets = Array.from({ length: perPush }, (_, i) => labelsOf(from + i));

@@ -1,26 +1,26 @@
+import { join } from "node:path";
 import type { PushOutcome, PushRequest } from "@skald/contracts";
 import { type Batch, SkaldError, type SteadyClock } from "@skald/model";
-import type { Sleep } from "@skald/runtime";
-import { nodeWalDisk, type WalDisk } from "@skald/storage";
-import { DiskWatch } from "./flush/disk-watch.js";
-import { PushQueue } from "./flush/push-queue.js";
+import { type Sleep, sleep } from "@skald/runtime";
+import { type DiskSpace, nodeWalDisk, type WalDisk } from "@skald/storage";
 import type { Sealer } from "./flush/sealer.js";
 import type { Journal } from "./log/journal.js";
-import type { IngesterLimits } from "./settings/limits.js";
 import type { IngesterMetrics } from "./settings/metrics.js";
-import type { IngesterOptions } from "./settings/options.js";
+import {
+  type IngesterLimits,
+  type IngesterOptions,
+  writtenDirectories,
+} from "./settings/options.js";
 import type { Heads } from "./tenant/heads.js";
 import type { TenantAppend } from "./tenant/tenant.js";
 
 export interface IntakeContext {
   readonly options: IngesterOptions;
-  /** All that it writes to. */
-  readonly directories: readonly string[];
   readonly limitsOf: (tenant: string) => IngesterLimits;
   readonly heads: Heads;
   readonly journal: Journal;
   readonly sealer: Sealer;
-  /** Throws while no pushes are taken. */
+  /** Throws while the ingester is not running. */
   readonly assertRunning: () => void;
   readonly metrics: IngesterMetrics;
   readonly clock: SteadyClock;
@@ -28,37 +28,24 @@ export interface IntakeContext {
   readonly disk?: WalDisk;
 }
 
-/** How often the disk is looked at. */
+/** Period of the checks of the disk. */
 export const diskCheckPeriodMs = 5000;
-/** Memory of a row of a batch beside its line. */
+/** Memory of a row of a batch without its line. */
 const bytesPerRow = 40;
 
-/** The way of a push: it waits for room, is appended to heads, logged, and published once the log has it. */
+/** Takes pushes: each waits for room, is appended to heads and logged, and becomes visible once the log has it. */
 export class Intake {
   readonly #context: IntakeContext;
   readonly #queue: PushQueue;
   readonly #disk: DiskWatch;
 
   constructor(context: IntakeContext) {
-    const { options, sealer, journal, sleep, disk } = context;
     this.#context = context;
-    this.#queue = new PushQueue({
-      sealer,
-      log: () => journal.wal,
-      maxWaitingBytes: options.bounds.maxWaitingBytes,
-      maxWaitMs: options.bounds.maxPushWaitMs,
-      ...(sleep === undefined ? {} : { sleep }),
-    });
-    this.#disk = new DiskWatch({
-      dataDir: options.dataDir,
-      dirs: context.directories,
-      disk: disk ?? nodeWalDisk,
-      minFreeBytes: options.bounds.minFreeBytes,
-      queuedBytes: () => journal.wal.stats().queuedBytes,
-    });
+    this.#queue = new PushQueue(context);
+    this.#disk = new DiskWatch(context);
   }
 
-  /** Why no push can be taken: a directory cannot be written. */
+  /** Why no push can be stored: a directory is not writable. */
   get unwritable(): string | undefined {
     return this.#disk.unwritable;
   }
@@ -69,8 +56,12 @@ export class Intake {
     try {
       this.#assertPushable();
       const push = this.#append(tenant, batch);
-      if (push.ranges.length > 0) await this.#write(push, batch);
-      // Duplicates of rows that are not written yet are as safe as those.
+      if (push.ranges.length > 0) {
+        const bytes = batch.source?.body.byteLength ?? batch.lineBytes;
+        this.#disk.wrote(bytes);
+        await this.#context.journal.write(push, batch, bytes);
+      }
+      // Duplicates of rows that are not written yet are as safe as those rows.
       else if (push.duplicates > 0) await this.#context.journal.settled(push.tenant);
       return { refusals: push.refusals };
     } finally {
@@ -78,12 +69,12 @@ export class Intake {
     }
   }
 
-  /** Takes notice of a file that was written. */
+  /** Must be called with the size of each file that was written. */
   wrote(sizeBytes: number): void {
     this.#disk.wrote(sizeBytes);
   }
 
-  /** Looks whether the disk has room and takes writes: until the next look pushes are taken or refused accordingly. */
+  /** Checks whether the disk has room and is writable; the result decides about pushes until the next check. */
   async checkDisk(): Promise<void> {
     await Promise.all([this.#disk.check(), this.#context.journal.wal.checkDisk()]);
   }
@@ -117,10 +108,141 @@ export class Intake {
     if (push.duplicates > 0) metrics.duplicates.inc(push.duplicates);
     return push;
   }
+}
 
-  #write(push: TenantAppend, batch: Batch): Promise<void> {
-    const bytes = batch.source?.body.byteLength ?? batch.lineBytes;
-    this.#disk.wrote(bytes);
-    return this.#context.journal.write(push, batch, bytes);
+/** Lets pushes wait while sealing or the log is behind. Their memory and their time are bounded; beyond, they are refused. */
+class PushQueue {
+  readonly #context: Pick<IntakeContext, "options" | "sealer" | "journal" | "sleep">;
+  #waitingBytes = 0;
+
+  constructor(context: IntakeContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Resolves when a push may be appended; the result must be called once the log has the push. The push adds `logBytes` to
+   * the log and has `heldBytes` in memory while it waits. Rejects with `rate_limited`.
+   */
+  enter(logBytes: number, heldBytes: number): Promise<() => void> {
+    const { sealer, journal, options } = this.#context;
+    const release = sealer.hasRoom ? journal.wal.tryReserve(logBytes) : undefined;
+    if (release !== undefined) return Promise.resolve(release);
+    const { maxWaitingBytes } = options.bounds;
+    if (this.#waitingBytes > 0 && this.#waitingBytes + heldBytes > maxWaitingBytes) {
+      return Promise.reject(slowDown("too many pushes wait to be stored"));
+    }
+    return this.#wait(logBytes, heldBytes);
+  }
+
+  async #wait(logBytes: number, heldBytes: number): Promise<() => void> {
+    const { sealer, journal, options } = this.#context;
+    const { maxPushWaitMs } = options.bounds;
+    const late = new AbortController();
+    const done = new AbortController();
+    const timer = (this.#context.sleep ?? sleep)(maxPushWaitMs, done.signal).then(
+      () => late.abort(slowDown(`the push has waited ${maxPushWaitMs / 1000}s to be stored`)),
+      () => undefined,
+    );
+    this.#waitingBytes += heldBytes;
+    try {
+      for (;;) {
+        await sealer.room(late.signal);
+        const release = await journal.wal.reserve(logBytes, late.signal);
+        if (sealer.hasRoom || sealer.isClosed) return release;
+        release();
+      }
+    } finally {
+      this.#waitingBytes -= heldBytes;
+      done.abort();
+      await timer;
+    }
+  }
+}
+
+function slowDown(why: string): SkaldError {
+  return new SkaldError("rate_limited", `${why}; slow down`);
+}
+
+/** Part of a small disk that must be free. */
+const minFreePart = 1 / 20;
+
+/**
+ * Watches the disk, so that every acknowledged row can be sealed: pushes are refused while less is free than a segment may
+ * need. Written bytes are counted between two checks.
+ */
+class DiskWatch {
+  readonly #dataDir: string;
+  /** All directories that the ingester writes to. */
+  readonly #dirs: readonly string[];
+  readonly #minFreeBytes: number;
+  readonly #disk: WalDisk;
+  readonly #journal: Journal;
+  /** Bytes that may still be written before pushes are refused. */
+  #spareBytes = Number.POSITIVE_INFINITY;
+  #space: DiskSpace = { totalBytes: 0, freeBytes: 0 };
+  #unwritable: string | undefined;
+  #checking: Promise<void> | undefined;
+
+  constructor({ options, disk = nodeWalDisk, journal }: IntakeContext) {
+    this.#dataDir = options.dataDir;
+    this.#dirs = writtenDirectories(options);
+    this.#minFreeBytes = options.bounds.minFreeBytes;
+    this.#disk = disk;
+    this.#journal = journal;
+  }
+
+  /** The error for pushes while the disk is full or not writable. */
+  get refusal(): SkaldError | undefined {
+    const why = this.#unwritable ?? (this.#spareBytes < 0 ? this.#tooFull() : undefined);
+    if (why === undefined) return undefined;
+    return new SkaldError("unavailable", why, { retryAfterSeconds: diskCheckPeriodMs / 1000 });
+  }
+
+  /** Why a directory is not writable. */
+  get unwritable(): string | undefined {
+    return this.#unwritable;
+  }
+
+  wrote(bytes: number): void {
+    this.#spareBytes -= bytes;
+    if (this.#spareBytes < 0) void this.check();
+  }
+
+  /** Checks the disk, or joins a running check. Never rejects. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+    });
+    return this.#checking;
+  }
+
+  async #check(): Promise<void> {
+    try {
+      this.#space = await this.#disk.space(this.#dataDir);
+      const { queuedBytes } = this.#journal.wal.stats();
+      this.#spareBytes = this.#space.freeBytes - this.#floorBytes - queuedBytes;
+      for (const dir of this.#dirs) {
+        const path = join(dir, "writable");
+        await this.#disk.write(path, new Uint8Array(1));
+        await this.#disk.remove(path);
+      }
+      this.#unwritable = undefined;
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      const isFull = code === "ENOSPC" || code === "EDQUOT";
+      const why = error instanceof Error ? error.message : String(error);
+      this.#unwritable = isFull ? undefined : `a directory cannot be written: ${why}`;
+      if (isFull) this.#spareBytes = -1;
+    }
+  }
+
+  /** Free space below which pushes are refused. */
+  get #floorBytes(): number {
+    return Math.min(this.#minFreeBytes, minFreePart * this.#space.totalBytes);
+  }
+
+  #tooFull(): string {
+    const mib = (bytes: number) => `${Math.max(0, Math.floor(bytes / 1024 / 1024))} MiB`;
+    return `the disk of ${this.#dataDir} is full: ${mib(this.#space.freeBytes)} are free, pushes are refused below ${mib(this.#floorBytes)}, so that what was taken can be sealed; free space to go on`;
   }
 }

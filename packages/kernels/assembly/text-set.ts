@@ -1,5 +1,5 @@
 /**
- * Search for many texts in one pass (Aho and Corasick; see src/search/text-set.ts for the tables). While no text has
+ * Search for many texts in one pass (Aho and Corasick; see src/shared/text-set.ts for the tables). While no text has
  * begun, the next place where one may is looked for: 16 places at a time by masks of half bytes (after "Teddy" of the
  * Hyperscan library), or with many texts by the pair of bytes that stands there. Each byte is looked at by the
  * automaton at most twice, so the time is linear in the text whatever the texts are.

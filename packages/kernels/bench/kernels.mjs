@@ -1,11 +1,11 @@
 // One table: MB/s (1e6 bytes of raw lines) of each kernel, twin against compiled. Usage: node bench/kernels.mjs [name]
-import { fieldColumns } from "../dist/fields/columns.js";
+
 import { collectNeedleKeys } from "../dist/index.js";
 import { loadKernels } from "../dist/load.js";
-import { chooseKeys } from "../dist/needle/needle-keys.js";
-import { slotsFor } from "../dist/needle/ribbon.js";
-import { selectAll } from "../dist/search/selection.js";
-import { compileTextSet } from "../dist/search/text-set.js";
+import { fieldColumns } from "../dist/shared/fields.js";
+import { chooseKeys, slotsFor } from "../dist/shared/needle.js";
+import { selectAll } from "../dist/shared/search.js";
+import { compileTextSet } from "../dist/shared/text-set.js";
 import { columnOf, jsonBody, limits, logLines, protobufBody } from "./data.mjs";
 
 const wanted = process.argv[2] ?? "";

@@ -1,11 +1,12 @@
-/**
- * The face of the package where there is no Node: the twins under the same names. What a browser does with it is to
- * read lines and names of levels, so nothing is compiled there.
- */
-import { twin } from "./twin.js";
+import { twin } from "./twin/kernels.js";
 
-export { crc32ByTable as crc32 } from "./bytes/crc32-table.js";
+/**
+ * The face of the package where there is no Node: the twins under the same names. A browser reads lines and names of
+ * levels with them, so nothing is compiled there.
+ */
+
 export * from "./plain.js";
+export { crc32ByTable as crc32 } from "./shared/bytes.js";
 
 /** Which form of the kernels this thread runs. */
 export const kernelForm = twin.form;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { crc32ByTable } from "./bytes/crc32-table.js";
 import { crc32 } from "./index.js";
+import { crc32ByTable } from "./shared/bytes.js";
 import { forms } from "./testing/forms.js";
 
 describe.each(forms)("hashRows, %s", (_name, kernels) => {

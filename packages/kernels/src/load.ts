@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Kernels } from "./kernels.js";
-import { twin } from "./twin.js";
+import type { Kernels } from "./shared/kernels.js";
+import { twin } from "./twin/kernels.js";
 import { webAssembly } from "./wasm/abi.js";
+import { wasmKernels } from "./wasm/kernels.js";
 import { KernelMemory } from "./wasm/memory.js";
-import { wasmKernels } from "./wasm-kernels.js";
 
 /**
  * Picks the form of the kernels for this thread: the compiled one where it can run, else the twin. SKALD_KERNELS

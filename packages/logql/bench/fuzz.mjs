@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { parseErrorDetail } from "../dist/syntax/errors.js";
-import { parseQuery } from "../dist/syntax/parser/parser.js";
+import { parseQuery } from "../dist/syntax/parser.js";
 import { printQuery } from "../dist/syntax/print.js";
 import { mutateQuery, seededRandom } from "../dist/testing/mutate.js";
 

@@ -1,20 +1,17 @@
 export * from "./syntax/ast.js";
-export {
-  type ParseErrorDetail,
-  type Position,
-  parseErrorDetail,
-} from "./syntax/errors.js";
-export { formatQuery } from "./syntax/format.js";
+export { factsOf, type StageFacts, stageFacts } from "./syntax/ast.js";
+export { type ParseErrorDetail, type Position, parseErrorDetail } from "./syntax/errors.js";
 export { type TokenizeOptions, tokenize } from "./syntax/lexer.js";
+export type { BinaryOp, CompareOp } from "./syntax/operator.js";
 export {
   type ParseSelectorOptions,
   parseQuery,
   parseSelector,
   queryBytesMax,
-} from "./syntax/parser/parser.js";
-export { printQuery } from "./syntax/print.js";
-export { printLabelFilter, printSelector, printStage } from "./syntax/print-stage.js";
-export { factsOf, type StageFacts, stageFacts } from "./syntax/stage-facts.js";
+} from "./syntax/parser.js";
+export { formatQuery, printQuery } from "./syntax/print.js";
+export { printLabelFilter, printSelector } from "./syntax/print-filter.js";
+export { printStage } from "./syntax/stages.js";
 export {
   classOf,
   functionWords,

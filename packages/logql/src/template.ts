@@ -1,8 +1,14 @@
-// The face "@skald/logql/template": Go's templates, for whoever has functions of its own.
-export { formatGoFloat } from "./go/float.js";
+export { formatGoFloat } from "./go/numbers.js";
 export { goTime } from "./go/time.js";
-export { type FunctionTable, goFunctions, logqlFunctions } from "./template/functions/table.js";
+export { type FunctionTable, goFunctions, logqlFunctions } from "./template/functions.js";
 export { compileTemplate, type Template } from "./template/template.js";
-export { TemplateRunError, TemplateSyntaxError } from "./template/value/error.js";
-export type { TemplateFunction, TemplateRow } from "./template/value/function.js";
-export { mapValue, type Value } from "./template/value/value.js";
+export {
+  mapValue,
+  type TemplateFunction,
+  type TemplateRow,
+  TemplateRunError,
+  TemplateSyntaxError,
+  type Value,
+} from "./template/value.js";
+
+// The face "@skald/logql/template": Go's templates for packages that bring functions of their own.

@@ -37,7 +37,7 @@ export interface Batch {
   readonly metaValueLength: Uint32Array;
   /** Names as stored: sanitised. */
   readonly metaNames: readonly string[];
-  /** Code of each row's detected level, see levels.ts. */
+  /** Code of each row's detected level, see `levelNames`. */
   readonly levels: Uint8Array;
   /** Sum of the line lengths. */
   readonly lineBytes: number;
@@ -52,7 +52,7 @@ export interface BatchSource {
   readonly body: Uint8Array;
   /** Row ordinals of the push that were refused, ascending. */
   readonly dropped: Uint32Array;
-  /** Of the OTLP forms: what the body was read with. */
+  /** What an OTLP body was read with; only for the OTLP forms. */
   readonly otlp?: OtlpReading;
 }
 

@@ -56,3 +56,84 @@ export interface Block {
   /** undefined when no row of the block has the name */
   metadata(name: string): MetadataColumn | undefined;
 }
+
+/**
+ * The log levels that discovery writes into the structured metadata `detected_level`.
+ * In memory a level is its index here; 0 means that none was discovered.
+ */
+export const levelNames = [
+  "",
+  "unknown",
+  "trace",
+  "debug",
+  "info",
+  "warn",
+  "error",
+  "critical",
+  "fatal",
+] as const;
+
+/** Level code of a row whose `detected_level` is not in the table and stands among its metadata. */
+export const levelInMetadata = 255;
+
+export const detectedLevelName = "detected_level";
+
+/** The rows of a run by their `detected_level`. */
+export interface LevelCounts {
+  /** The empty text stands for rows without one. */
+  readonly levels: readonly string[];
+  readonly rows: readonly number[];
+  /** Bytes of the lines. */
+  readonly lineBytes: readonly number[];
+}
+
+/**
+ * Steps that the times of a day may be cut into, ns: windows of queries begin and end at multiples of the small one most often. A slice of a
+ * step holds the times behind its begin up to its end, as windows do.
+ */
+export const sliceStepsNs = [5_000_000_000, 60_000_000_000] as const;
+
+/** The rows of a run by slices of time: those of slice `first + i`, of times `> (first + i) * stepNs`, stand at `from + i`. */
+export interface TimeSlices {
+  readonly stepNs: number;
+  readonly first: number;
+  /** Rows of many runs; this one has those at [from, to). */
+  readonly rows: Uint32Array;
+  /** Bytes of the lines. */
+  readonly lineBytes: Uint32Array;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The slice of a time, ns since the begin of the day. */
+export function sliceOf(time: number, stepNs: number): number {
+  return Math.ceil(time / stepNs) - 1;
+}
+
+/** Whether every window of a query, `[startNs, startNs + rangeNs)` and each step later, is made of whole slices. */
+export function areSliced(startNs: bigint, stepNs: bigint, rangeNs: bigint): boolean {
+  const slice = BigInt(sliceStepsNs[0]);
+  return [startNs - 1n, stepNs, rangeNs].every((ns) => ns % slice === 0n);
+}
+
+/** A sealed segment and where its bytes are. */
+export interface SegmentRef {
+  readonly kind: "segment";
+  /** Unique; the same segment has one id on the ingester's disk and in the object store. */
+  readonly id: string;
+  readonly tenant: string;
+  /** ns since the epoch, inclusive */
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+  readonly location: SegmentLocation;
+  readonly sizeBytes: number;
+  /** Ids, of those that the asker has, of segments whose rows are in this one. */
+  readonly replaces?: readonly string[];
+  /** Whether it surely shares no row with any other segment of its listing that is so. */
+  readonly isApart?: boolean;
+}
+
+/** Where the bytes are: a file of this machine, or of the instance that is named, or an object of the store. */
+export type SegmentLocation =
+  | { readonly kind: "file"; readonly path: string; readonly instance?: string }
+  | { readonly kind: "object"; readonly key: string };

@@ -28,7 +28,7 @@ export interface ErrorOptions {
 export class SkaldError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
-  /** Facts beside the text, such as the position of a parse error; its shape belongs to whoever throws. */
+  /** Facts beside the text, such as the position of a parse error; the thrower defines its shape. */
   readonly detail: unknown;
   /** Seconds after which a retry may pass; undefined when nobody knows, or none will. */
   readonly retryAfterSeconds: number | undefined;
@@ -105,7 +105,7 @@ export function errorCodeOf(error: unknown): ErrorCode {
   return name === "TimeoutError" ? "unavailable" : "internal";
 }
 
-/** What a client is told of an error: of a fault of ours nothing, because it may name files; the log has the rest. */
+/** The text of an error for clients. It hides internal faults, which may name files; the log has them. */
 export function textForClients(error: unknown): string {
   const code = errorCodeOf(error);
   if (code === "newer_version")

@@ -1,21 +1,20 @@
-export * from "./ascending.js";
 export * from "./batch.js";
 export * from "./block.js";
-export * from "./counts/levels.js";
-export * from "./counts/slices.js";
-export * from "./decode-text.js";
 export * from "./errors.js";
-export * from "./hash.js";
 export * from "./labels.js";
-export * from "./needle/formula.js";
-export * from "./quote.js";
-export type { Needles } from "./regex/needles.js";
-export * from "./regex/regex.js";
-export { parseRegex, type RegexNode } from "./regex/syntax.js";
-export type * from "./segment-ref.js";
-export * from "./selector/matcher.js";
+export {
+  allOf,
+  anyOf,
+  formulaOfText,
+  type NeedleFormula,
+  type Needles,
+  type NeedleText,
+  type NeedleValue,
+} from "./needles.js";
+export { compileRegex, compileReplacement, type Regex, type RegexMatch } from "./regex.js";
+export { parseRegex, type RegexNode } from "./regex-syntax.js";
+export * from "./search.js";
 export * from "./stats.js";
-export * from "./stream-text.js";
+export * from "./text.js";
 export * from "./time.js";
-export * from "./units/duration.js";
-export * from "./units/size.js";
+export * from "./units.js";

@@ -1,4 +1,6 @@
-import { quote } from "./quote.js";
+import { LRUCache } from "lru-cache";
+import { compileRegex } from "./regex.js";
+import { escapedChars, quote } from "./text.js";
 
 /**
  * A label set: names sorted by code unit, values aligned with them, no name twice, no empty value.
@@ -68,4 +70,77 @@ export function compareLabels(a: Labels, b: Labels): number {
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** What remembered texts and their labels may take in a thread: about 100,000 of the usual length. */
+const maxBytes = 64 * 1024 * 1024;
+/** Objects and arrays of one; its characters are held twice, in the text and in the labels. */
+const entryBytes = 400;
+const cache = new LRUCache<string, Labels>({
+  maxSize: maxBytes,
+  sizeCalculation: (_labels, text) => entryBytes + 2 * text.length,
+});
+
+/** The labels of a canonical label text, as `formatLabels` printed it; cached, because texts come again and again. */
+export function parseStreamText(text: string): Labels {
+  const known = cache.get(text);
+  if (known !== undefined) return known;
+  const labels = makeLabels(pairsOf(text));
+  cache.set(text, labels);
+  return labels;
+}
+
+function* pairsOf(text: string): Generator<[string, string]> {
+  const pair = /([^={}," ]+)="((?:[^"\\]|\\.)*)"/gsu;
+  for (const [, name = "", quoted = ""] of text.matchAll(pair)) yield [name, unquote(quoted)];
+}
+
+/** Undoes `quote`. */
+function unquote(text: string): string {
+  if (!text.includes("\\")) return text;
+  return text.replace(
+    /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))/gsu,
+    (_, x?: string, u?: string, long?: string, char?: string) => {
+      const hex = x ?? u ?? long;
+      return hex === undefined
+        ? (escapedChars[char as string] ?? (char as string))
+        : String.fromCodePoint(Number.parseInt(hex, 16));
+    },
+  );
+}
+
+export type MatchOp = "=" | "!=" | "=~" | "!~";
+
+/** One label matcher of a stream selector; regular expressions are anchored at both ends. */
+export interface Matcher {
+  readonly name: string;
+  readonly op: MatchOp;
+  readonly value: string;
+}
+
+export function formatMatcher(matcher: Matcher): string {
+  return `${matcher.name}${matcher.op}${quote(matcher.value)}`;
+}
+
+/** Compiles a matcher into a test of one label value; an absent label is the empty string. Throws on a bad regex. */
+export function compileMatcher(matcher: Matcher): (value: string) => boolean {
+  const { op, value } = matcher;
+  if (op === "=") return (got) => got === value;
+  if (op === "!=") return (got) => got !== value;
+  const regex = compileRegex(value, { anchored: true });
+  return op === "=~" ? (got) => regex.test(got) : (got) => !regex.test(got);
+}
+
+/** Compiles a selector: true for a label set that satisfies every matcher. */
+export function compileMatchers(matchers: readonly Matcher[]): (labels: Labels) => boolean {
+  const tests = matchers.map((m) => ({ name: m.name, test: compileMatcher(m) }));
+  return (labels) => {
+    for (const { name, test } of tests) if (!test(labelValue(labels, name))) return false;
+    return true;
+  };
+}
+
+/** True when the matcher accepts a stream that lacks the label. */
+export function matchesEmpty(matcher: Matcher): boolean {
+  return compileMatcher(matcher)("");
 }

@@ -77,29 +77,17 @@ export interface CacheStats {
 
 export function emptyCacheStats(): CacheStats {
   return {
-    requests: 0,
-    entriesRequested: 0,
-    entriesFound: 0,
-    entriesStored: 0,
-    bytesReceived: 0,
-    bytesSent: 0,
-    downloadSeconds: 0,
-    servedSeconds: 0,
+    ...{ requests: 0, entriesRequested: 0, entriesFound: 0, entriesStored: 0 },
+    ...{ bytesReceived: 0, bytesSent: 0, downloadSeconds: 0, servedSeconds: 0 },
   };
 }
 
 export function addCacheStats(a: CacheStats, b: CacheStats): CacheStats {
-  const sum = (key: keyof CacheStats) => a[key] + b[key];
-  return {
-    requests: sum("requests"),
-    entriesRequested: sum("entriesRequested"),
-    entriesFound: sum("entriesFound"),
-    entriesStored: sum("entriesStored"),
-    bytesReceived: sum("bytesReceived"),
-    bytesSent: sum("bytesSent"),
-    downloadSeconds: sum("downloadSeconds"),
-    servedSeconds: sum("servedSeconds"),
-  };
+  const entries = Object.entries(a).map(([key, value]) => [
+    key,
+    value + b[key as keyof CacheStats],
+  ]);
+  return Object.fromEntries(entries) as CacheStats;
 }
 
 /** The statistics of a query that ran in parts. */
@@ -126,25 +114,10 @@ export function joinQueryStats(all: readonly QueryStats[]): QueryStats {
 
 export function emptyReadStats(): ReadStats {
   return {
-    sources: 0,
-    sourcesScanned: 0,
-    batches: 0,
-    linesSent: 0,
-    headBytes: 0,
-    headLines: 0,
-    decompressedBytes: 0,
-    decompressedLines: 0,
-    compressedBytes: 0,
-    filteredBlocks: 0,
-    refusedBlocks: 0,
-    duplicates: 0,
-    postFilterLines: 0,
-    downloadNs: 0,
-    fetchedRanges: 0,
-    fetchedPages: 0,
-    fetchedBytes: 0,
-    cachedPages: 0,
-    cachedBytes: 0,
+    ...{ sources: 0, sourcesScanned: 0, batches: 0, linesSent: 0, headBytes: 0, headLines: 0 },
+    ...{ decompressedBytes: 0, decompressedLines: 0, compressedBytes: 0 },
+    ...{ filteredBlocks: 0, refusedBlocks: 0, duplicates: 0, postFilterLines: 0, downloadNs: 0 },
+    ...{ fetchedRanges: 0, fetchedPages: 0, fetchedBytes: 0, cachedPages: 0, cachedBytes: 0 },
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { parseStreamText } from "./stream-text.js";
+import { parseStreamText } from "./labels.js";
 
 describe("parseStreamText", () => {
   it("reads what is quoted as it was", () => {

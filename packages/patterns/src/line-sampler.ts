@@ -1,11 +1,10 @@
 import type { PatternIngester, PushRequest, SampledLines } from "@skald/contracts";
 import { type Batch, detectedLevelName, levelInMetadata, levelNames } from "@skald/model";
-import { type SampleRow, TenantSample } from "./tenant-sample.js";
 
 export interface LineSamplerOptions {
-  /** Who learns from lines of a stream; throws while there is nobody. */
+  /** The pattern ingester of a stream. Throws while there is none. */
   readonly learnerOf: (tenant: string, stream: string) => Pick<PatternIngester, "learn">;
-  /** Lines of a tenant that are looked at each time; of more, each stands for several. */
+  /** Lines of a tenant to send each time. If there are more, each line stands for several. */
   readonly maxLines: number;
   /** Longer lines are left out. */
   readonly maxLineBytes: number;
@@ -14,13 +13,13 @@ export interface LineSamplerOptions {
 
 /** Pause in which lines are gathered. */
 const gatherMs = 1000;
-/** Whoever learns rests so many times as long as it works: it has a seventh of a core at most. */
+/** The learner rests this many times as long as it works, so that it takes at most a seventh of a core. */
 const restPerWork = 6;
-/** Bytes of lines of all tenants that may wait; what comes beyond is left out. */
+/** Bytes of waiting lines of all tenants. Lines beyond it are left out. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 const neverStopped = new AbortController().signal;
 
-/** Takes some of the lines that come in, and hands them to those who find patterns in them, now and then. */
+/** Samples incoming lines, and passes them to pattern ingesters from time to time. */
 export class LineSampler {
   readonly #options: LineSamplerOptions;
   #samples = new Map<string, TenantSample>();
@@ -33,7 +32,7 @@ export class LineSampler {
     this.#options = options;
   }
 
-  /** Looks at rows that were stored; copies what it keeps. */
+  /** Samples rows that were stored, and copies the lines that it keeps. */
   note({ tenant, batch }: PushRequest): void {
     if (this.#isClosed) return;
     const { maxLines, maxLineBytes } = this.#options;
@@ -60,7 +59,7 @@ export class LineSampler {
     this.#schedule(gatherMs);
   }
 
-  /** Hands over what was gathered. Resolves when it was looked at; what cannot be sent is forgotten. */
+  /** Sends the gathered lines. Resolves when they are learnt. Lines that cannot be sent are dropped. */
   async flush(): Promise<void> {
     const samples = this.#samples;
     this.#samples = new Map();
@@ -70,7 +69,7 @@ export class LineSampler {
         await learner.learn(lines, { signal: neverStopped }).catch(this.#options.onError);
   }
 
-  /** Hands over what is left, and takes no more. */
+  /** Sends the rest, and takes no more lines. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -114,4 +113,93 @@ function levelReader(batch: Batch): (row: number) => string {
     }
     return "";
   };
+}
+
+interface SampleRow {
+  readonly stream: string;
+  readonly level: string;
+  readonly seconds: number;
+  readonly line: Uint8Array;
+}
+
+/** Knuth's multiplicative hash, which spreads consecutive numbers evenly. */
+const spread = 0x9e3779b1;
+
+/** An even sample of a tenant's lines. When it is full, every second line is dropped. */
+class TenantSample {
+  readonly tenant: string;
+  readonly #maxLines: number;
+  #rows: SampleRow[] = [];
+  #stride = 1;
+  #pushes = 0;
+  #lineBytes = 0;
+
+  constructor(tenant: string, maxLines: number) {
+    this.tenant = tenant;
+    this.#maxLines = maxLines;
+  }
+
+  /** Each wanted row stands for this many rows. */
+  get stride(): number {
+    return this.#stride;
+  }
+
+  get lineBytes(): number {
+    return this.#lineBytes;
+  }
+
+  /** The first wanted row of the next push. It varies, so that no row of a regular push is always left out. */
+  nextStart(): number {
+    return (Math.imul(++this.#pushes, spread) >>> 0) % this.#stride;
+  }
+
+  add(row: SampleRow): void {
+    this.#rows.push(row);
+    this.#lineBytes += row.line.length;
+    if (this.#rows.length < this.#maxLines) return;
+    this.#rows = this.#rows.filter((_, i) => i % 2 === 0);
+    this.#lineBytes = this.#rows.reduce((sum, { line }) => sum + line.length, 0);
+    this.#stride *= 2;
+  }
+
+  /** The lines, split by the owner of their stream. */
+  shares<Owner>(ownerOf: (stream: string) => Owner): Map<Owner, SampledLines> {
+    const owners = new Map<string, Owner>();
+    const shares = new Map<Owner, SampleRow[]>();
+    for (const row of this.#rows) {
+      const owner = owners.get(row.stream) ?? ownerOf(row.stream);
+      owners.set(row.stream, owner);
+      const rows = shares.get(owner);
+      if (rows === undefined) shares.set(owner, [row]);
+      else rows.push(row);
+    }
+    return new Map([...shares].map(([owner, rows]) => [owner, this.#linesOf(rows)]));
+  }
+
+  #linesOf(rows: readonly SampleRow[]): SampledLines {
+    const streams = new Map<string, number>();
+    const levels = new Map<string, number>();
+    let end = 0;
+    return {
+      tenant: this.tenant,
+      weight: this.#stride,
+      streamOf: Uint32Array.from(rows, ({ stream }) => placeIn(streams, stream)),
+      levelOf: Uint32Array.from(rows, ({ level }) => placeIn(levels, level)),
+      streams: [...streams.keys()],
+      levels: [...levels.keys()],
+      seconds: Float64Array.from(rows, ({ seconds }) => seconds),
+      ends: Uint32Array.from(rows, ({ line }) => {
+        end += line.length;
+        return end;
+      }),
+      bytes: Buffer.concat(rows.map(({ line }) => line)),
+    };
+  }
+}
+
+function placeIn(table: Map<string, number>, text: string): number {
+  const known = table.get(text);
+  if (known !== undefined) return known;
+  table.set(text, table.size);
+  return table.size - 1;
 }

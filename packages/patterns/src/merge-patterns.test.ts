@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { mergePatterns } from "./merge-patterns.js";
+import { mergePatterns } from "./pattern-store.js";
 
 const pattern = "user <_> logged in";
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Cluster } from "./cluster.js";
-import { fieldNeedles, messageOf } from "./message.js";
-import { Miner } from "./miner.js";
+import { type Cluster, Miner } from "./miner.js";
 import { linesOf, samples } from "./testing/formats.js";
+import { fieldNeedles, messageOf } from "./tokenize.js";
 
 const fields = fieldNeedles(["log", "message", "msg"]);
 

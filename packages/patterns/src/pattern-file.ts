@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, renameSync, writeFileSync } from "node:fs";
 import { crc32 } from "@skald/kernels";
 import { errorCodeOf, refuseNewerVersion } from "@skald/model";
-import { Cluster } from "./cluster.js";
+import { Cluster } from "./miner.js";
 import type { PatternStore } from "./pattern-store.js";
 
 const magic = 0x504b_5331;
@@ -17,7 +9,7 @@ const magic = 0x504b_5331;
 const patternVersion = 1;
 const headBytes = 12;
 
-/** What a file has of the lines of a stream and level. */
+/** The saved miner of a stream and level. */
 export interface SavedMiner {
   readonly tenant: string;
   readonly stream: string;
@@ -55,14 +47,7 @@ export function savePatterns(store: PatternStore, path: string): void {
   const words = [magic, patternVersion, crc32(body)];
   for (const [i, word] of words.entries()) head.writeUInt32LE(word, 4 * i);
   const temporary = `${path}.tmp`;
-  const fd = openSync(temporary, "w");
-  try {
-    writeSync(fd, head);
-    for (let at = 0; at < body.length; ) at += writeSync(fd, body, at);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  writeFileSync(temporary, Buffer.concat([head, body]), { flush: true });
   renameSync(temporary, path);
 }
 
@@ -96,12 +81,12 @@ export function loadPatterns(store: PatternStore, path: string): boolean {
   return true;
 }
 
-/** True for what begins as such a file does. */
+/** True for bytes that begin like such a file. */
 export function isPatternFile(bytes: Buffer): boolean {
   return bytes.length >= headBytes && bytes.readUInt32LE(0) === magic;
 }
 
-/** Throws `newer_version` when a later program wrote the file of a path; it need not be there. */
+/** Throws `newer_version` when a later program wrote the file. The file may be missing. */
 export function refuseNewerPatterns(path: string): void {
   const head = Buffer.alloc(headBytes);
   let fd: number;

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { SampledLines } from "@skald/contracts";
 import type { Matcher } from "@skald/model";
-import { patternJobs } from "./jobs.js";
 import { loadPatterns, refuseNewerPatterns, savePatterns } from "./pattern-file.js";
 import { type PatternOptions, PatternStore } from "./pattern-store.js";
+import { patternJobs } from "./pattern-thread.js";
 
 const folder = mkdtempSync(join(tmpdir(), "skald-patterns-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -141,7 +141,7 @@ describe("PatternStore", () => {
     const bytes = readFileSync(path);
     for (const at of [0, 4, 5, 8, 20, bytes.length - 1]) {
       const damaged = Buffer.from(bytes);
-      damaged[at] = (damaged[at] as number) ^ 1;
+      damaged[at] = damaged[at]! ^ 1;
       writeFileSync(path, damaged);
       expect(loadPatterns(new PatternStore(options), path)).toBe(false);
     }

@@ -1,29 +1,27 @@
-import type { FoundPatterns, PatternsRequest, SampledLines } from "@skald/contracts";
+import type { FoundPatterns, Pattern, PatternsRequest, SampledLines } from "@skald/contracts";
 import { compileMatchers, parseStreamText } from "@skald/model";
 import { LRUCache } from "lru-cache";
-import type { Cluster } from "./cluster.js";
-import { mostFrequent } from "./merge-patterns.js";
-import { fieldNeedles, messageOf } from "./message.js";
-import { Miner } from "./miner.js";
+import { type Cluster, Miner } from "./miner.js";
+import { fieldNeedles, messageOf } from "./tokenize.js";
 
 export interface PatternOptions {
   /** Clusters of a stream and level. */
   readonly maxClusters: number;
   readonly maxEvictionRatio: number;
-  /** Longer lines are not looked at. */
+  /** Longer lines are ignored. */
   readonly maxLineBytes: number;
   /** How long samples are kept. */
   readonly retainMs: number;
   /** Width of the buckets that lines are counted in. */
   readonly sampleMs: number;
-  /** Miners of a tenant; the one that learnt longest ago goes first. */
+  /** Miners of a tenant. The one that learnt longest ago is dropped first. */
   readonly maxMinersPerTenant: number;
-  /** Of all tenants. */
+  /** Tenants with miners. */
   readonly maxTenants: number;
 }
 
-/** A miner and what it is of. */
-export interface StreamMiner {
+/** A miner and its stream and level. */
+interface StreamMiner {
   readonly stream: string;
   readonly level: string;
   readonly miner: Miner;
@@ -45,7 +43,7 @@ export class PatternStore {
     return this.#options;
   }
 
-  /** Learns from lines, of a JSON line from the first of the fields that it has. */
+  /** Learns from lines. In a JSON line it uses the first of the fields that is present. */
   learn(lines: SampledLines, names: readonly string[]): void {
     const { bytes, ends, levelOf, levels, seconds, streamOf, streams, weight } = lines;
     const fields = fieldNeedles(names);
@@ -99,7 +97,7 @@ export class PatternStore {
     }
   }
 
-  /** The miner of a stream and level, made when there is none. */
+  /** Finds or makes the miner of a stream and level. */
   minerOf(tenant: string, stream: string, level: string): Miner {
     return this.#minerOf(this.#minersOf(tenant), stream, level);
   }
@@ -145,11 +143,11 @@ interface LearntLine {
   readonly line: Buffer;
   readonly fields: readonly Buffer[];
   readonly seconds: number;
-  /** Lines that it stands for. */
+  /** The number of lines that it stands for. */
   readonly weight: number;
 }
 
-/** Adds the samples of a range, by step; gives how many lines they are. */
+/** Adds the samples of a range by step. Returns the number of lines. */
 function addSamples(
   counts: Map<number, number>,
   cluster: Cluster,
@@ -159,10 +157,47 @@ function addSamples(
   let lines = 0;
   for (const [i, time] of cluster.times.entries()) {
     if (time < from || time >= to) continue;
-    const count = cluster.counts[i] as number;
+    const count = cluster.counts[i]!;
     const at = Math.floor(time / stepSeconds) * stepSeconds;
     counts.set(at, (counts.get(at) ?? 0) + count);
     lines += count;
   }
   return lines;
+}
+
+/** Patterns with fewer lines are noise. */
+const minHits = 30;
+const maxPatterns = 300;
+
+/** Merges answers about different streams. */
+export function mergePatterns(found: readonly FoundPatterns[]): FoundPatterns {
+  const merged = new Map<string, Pattern>();
+  for (const pattern of found.flatMap(({ patterns }) => patterns)) {
+    const key = `${pattern.level}\n${pattern.pattern}`;
+    const known = merged.get(key);
+    const samples = known === undefined ? pattern.samples : added(known, pattern);
+    merged.set(key, { ...pattern, samples });
+  }
+  const lines = found.reduce((sum, one) => sum + one.lines, 0);
+  return { patterns: mostFrequent([...merged.values()]), lines };
+}
+
+/** The patterns that are frequent enough, the most frequent first. */
+function mostFrequent(patterns: readonly Pattern[]): Pattern[] {
+  return patterns
+    .map((pattern) => ({ pattern, hits: hitsOf(pattern) }))
+    .filter(({ hits }) => hits >= minHits)
+    .sort((a, b) => b.hits - a.hits)
+    .slice(0, maxPatterns)
+    .map(({ pattern }) => pattern);
+}
+
+function hitsOf({ samples }: Pattern): number {
+  return samples.reduce((sum, [, count]) => sum + count, 0);
+}
+
+function added(a: Pattern, b: Pattern): Pattern["samples"] {
+  const counts = new Map(a.samples);
+  for (const [time, count] of b.samples) counts.set(time, (counts.get(time) ?? 0) + count);
+  return [...counts].sort(([left], [right]) => left - right);
 }

@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
 import type {
   CallOptions,
   FoundPatterns,
@@ -5,23 +7,23 @@ import type {
   PatternsRequest,
   SampledLines,
 } from "@skald/contracts";
-import { repeat, type WorkerPool } from "@skald/runtime";
-import type { PatternSetup } from "./jobs.js";
-import { refuseNewerPatterns } from "./pattern-file.js";
+import { type JobHandler, repeat, type WorkerPool } from "@skald/runtime";
+import { loadPatterns, refuseNewerPatterns, savePatterns } from "./pattern-file.js";
+import { type PatternOptions, PatternStore } from "./pattern-store.js";
 
-export interface PatternThreadDeps {
-  /** Of one thread, which serves `patternJobs`. */
+interface PatternThreadDeps {
+  /** A pool of one thread that serves `patternJobs`. */
   readonly pool: Pick<WorkerPool, "run" | "close">;
   readonly setup: PatternSetup;
   readonly savePeriodMs: number;
-  /** Fields of a JSON line whose text is mined, the first that there is. */
+  /** Fields of a JSON line. The text of the first one present is mined. */
   readonly fieldsOf: (tenant: string) => readonly string[];
-  /** Told of the lines that were looked at, and of those that they stand for. */
+  /** Called with the number of lines learnt from, and of lines that they stand for. */
   readonly onLearnt: (looked: number, lines: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
-/** Has the patterns of new lines found by a thread of their own, and saves them now and then. */
+/** Finds the patterns of new lines on a thread of their own, and saves them from time to time. */
 export class PatternThread implements PatternIngester {
   readonly #deps: PatternThreadDeps;
   readonly #stopped = new AbortController();
@@ -41,7 +43,7 @@ export class PatternThread implements PatternIngester {
     });
   }
 
-  /** Saves what there is, and ends the thread. */
+  /** Saves the patterns, and ends the thread. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#saving;
@@ -65,4 +67,42 @@ export class PatternThread implements PatternIngester {
     const { pool, setup } = this.#deps;
     await pool.run<void>("save", { setup }, { lane: "background" });
   }
+}
+
+/** Part of each job, so that a thread that replaces another one finds the saved patterns. */
+export interface PatternSetup {
+  readonly path: string;
+  readonly options: PatternOptions;
+}
+
+interface LearnJob {
+  readonly setup: PatternSetup;
+  readonly lines: SampledLines;
+  readonly fields: readonly string[];
+}
+
+/** The jobs of `PatternThread`, for the one thread that holds all patterns. */
+export function patternJobs(): Record<string, JobHandler> {
+  let store: PatternStore | undefined;
+  const storeOf = ({ path, options }: PatternSetup): PatternStore => {
+    if (store !== undefined) return store;
+    const loaded = new PatternStore(options);
+    loadPatterns(loaded, path);
+    store = loaded;
+    return store;
+  };
+  return {
+    learn: ({ setup, lines, fields }: LearnJob) => {
+      storeOf(setup).learn(lines, fields);
+      return { value: undefined };
+    },
+    patterns: (job: { readonly setup: PatternSetup; readonly request: PatternsRequest }) => ({
+      value: storeOf(job.setup).patterns(job.request),
+    }),
+    save: ({ setup }: { readonly setup: PatternSetup }) => {
+      mkdirSync(dirname(setup.path), { recursive: true });
+      savePatterns(storeOf(setup), setup.path);
+      return { value: undefined };
+    },
+  };
 }

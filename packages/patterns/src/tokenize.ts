@@ -1,8 +1,8 @@
-/** Most words of a line that is looked at. */
-export const maxWords = 80;
-/** Fewest. */
-export const minWords = 3;
-/** Hash of a word that stands for any. */
+/** Most words of a line. */
+const maxWords = 80;
+/** Fewest words of a line. */
+const minWords = 3;
+/** Hash of a word that varies. */
 export const anyWord = 0;
 
 /**
@@ -11,17 +11,17 @@ export const anyWord = 0;
  */
 export class Tokens {
   count = 0;
-  /** Of each word; `anyWord` or a hash that is never that. */
+  /** The hash of each word: `anyWord`, or a number that is never `anyWord`. */
   readonly hashes = new Uint32Array(maxWords);
   readonly starts = new Uint32Array(maxWords);
   readonly ends = new Uint32Array(maxWords);
-  /** Of everything between words. */
+  /** The hash of everything between words. */
   gapHash = 0;
-  /** Of the whole: equal lines, but for numbers, have the same. */
+  /** The hash of the line. Lines that differ only in numbers have the same hash. */
   lineHash = 0;
   end = 0;
 
-  /** Reads the bytes from .. to - 1; false when there are too few words or too many. */
+  /** Reads the bytes [from, to); false when there are too few or too many words. */
   read(bytes: Uint8Array, from: number, to: number): boolean {
     this.count = 0;
     let gap = hashStart;
@@ -88,7 +88,41 @@ const kinds = Uint8Array.from({ length: 256 }, (_, byte) => {
   return "=,;()[]{}\"'|<>/:?&".includes(String.fromCharCode(byte)) ? isGap : 0;
 });
 
-/** What stands in the middle of one value. */
+/** Signs in the middle of one value. */
 const joins = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(":/,".includes(String.fromCharCode(byte))),
 );
+
+const openBrace = 0x7b;
+const quote = 0x22;
+const backslash = 0x5c;
+const blank = 0x20;
+
+/** A part of a line: the bytes [from, to). */
+export interface LinePart {
+  readonly from: number;
+  readonly to: number;
+  /** Whether the line has more around it. */
+  readonly isInner: boolean;
+}
+
+/** The message of a line: in a JSON object the text of the first field that is present (undefined when none is), else the whole line. */
+export function messageOf(line: Buffer, fields: readonly Buffer[]): LinePart | undefined {
+  if (line[0] !== openBrace) return { from: 0, to: line.length, isInner: false };
+  for (const field of fields) {
+    const found = line.indexOf(field);
+    if (found < 0) continue;
+    let at = found + field.length;
+    while (line[at] === blank) at++;
+    if (line[at] !== quote) continue;
+    const from = ++at;
+    while (at < line.length && line[at] !== quote) at += line[at] === backslash ? 2 : 1;
+    return { from, to: Math.min(at, line.length), isInner: true };
+  }
+  return undefined;
+}
+
+/** The names of fields in the form that `messageOf` searches for. */
+export function fieldNeedles(names: readonly string[]): Buffer[] {
+  return names.map((name) => Buffer.from(`${JSON.stringify(name)}:`));
+}

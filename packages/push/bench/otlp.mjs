@@ -6,7 +6,7 @@
 // an agent: one file a resource, no attributes                 93    116
 // a collector: 20 records a resource, 5 attributes            126    116
 // an application: 500 records a resource, 12 attributes       150    107
-import { assembleBatch, decodePush, resolveMetadataNames } from "@skald/push";
+import { assembleBatch, decodeBody, resolveMetadataNames } from "@skald/push";
 import { encodeRequest } from "../dist/testing/otlp.js";
 
 const records = 2000;
@@ -53,7 +53,7 @@ function rate(format, body) {
 
 function run(input) {
   takes.at = 0;
-  const push = decodePush(input, undefined, take);
+  const push = decodeBody(input, undefined, take);
   const streams = Array.from({ length: push.streamCount }, (_, ordinal) => {
     return { ordinal, labels: { names: [], values: [] }, text: "{}" };
   });

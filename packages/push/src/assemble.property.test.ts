@@ -3,8 +3,8 @@ import { type Batch, formatLabels, labelsFromObject, levelInMetadata } from "@sk
 import { type BodyStream, makePushBody, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { assembleBatch, type BatchDecisions } from "./assemble.js";
-import { decodePush, type PushBody } from "./decode.js";
-import { sanitiseLabelName } from "./metadata/metadata-names.js";
+import { sanitiseLabelName } from "./columns/metadata.js";
+import { decodeBody, type PushBody } from "./decode.js";
 
 const row = fc.record({
   ns: fc.bigInt({ min: -1_000_000_000_000_000_000n, max: 4_000_000_000_000_000_000n }),
@@ -47,7 +47,7 @@ describe("assembleBatch", () => {
           body: makePushBody(pushed),
         };
         const decisions = decide(streams, refused, codes, source);
-        const batch = assembleBatch(decodePush(source), decisions);
+        const batch = assembleBatch(decodeBody(source), decisions);
         const want = streams
           .flatMap((rows, i) => rows.map((r) => ({ stream: `{s="${i}"}`, ...r })))
           .map((r, i) => ({ ...r, code: codes[i]!, isRefused: refused[i]! }))
@@ -61,7 +61,7 @@ describe("assembleBatch", () => {
         expect(plain(batch)).toEqual(want);
         expect(batch.lineBytes).toBe(want.reduce((sum, r) => sum + r.line.length, 0));
 
-        const replayed = assembleBatch(decodePush(batch.source!), {
+        const replayed = assembleBatch(decodeBody(batch.source!), {
           streams: batch.streams.map(({ ordinal, labels, text }) => ({ ordinal, labels, text })),
           dropped: batch.source!.dropped,
           levels: batch.levels,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject } from "@skald/model";
 import { makePushBody } from "@skald/testkit";
 import { type AcceptedStream, assembleBatch } from "./assemble.js";
-import { decodePush } from "./decode.js";
+import { decodeBody } from "./decode.js";
 
 function accepted(ordinal: number): AcceptedStream {
   const labels = labelsFromObject({ s: String(ordinal) });
@@ -13,7 +13,7 @@ function decoded(
   rows: readonly { line: string; metadata?: [string | Uint8Array, string | Uint8Array][] }[],
 ) {
   const body = makePushBody([{ labels: '{s="0"}', rows: rows.map((row) => ({ ns: 1n, ...row })) }]);
-  return decodePush({ format: "protobuf", encoding: "identity", body });
+  return decodeBody({ format: "protobuf", encoding: "identity", body });
 }
 
 const none = new Uint32Array(0);

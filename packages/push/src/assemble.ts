@@ -1,9 +1,8 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RawPush } from "@skald/kernels";
-import { type Batch, type BatchStream, internal, type Labels } from "@skald/model";
+import { type Batch, type BatchStream, internal, type Labels, paddingBytes } from "@skald/model";
+import { assembleMetadata, type MetadataNames, resolveMetadataNames } from "./columns/metadata.js";
 import type { PushBody } from "./decode.js";
-import { assembleMetadata } from "./metadata/assemble-metadata.js";
-import { type MetadataNames, resolveMetadataNames } from "./metadata/metadata-names.js";
-import { runSteps } from "./steps.js";
 
 /** A stream of a push that has rows left. */
 export interface AcceptedStream {
@@ -13,7 +12,7 @@ export interface AcceptedStream {
   readonly text: string;
 }
 
-/** What the distributor decided about a decoded push, and what the write-ahead log keeps beside its body. */
+/** The decisions about a decoded push; the write-ahead log keeps them beside its body. */
 export interface BatchDecisions {
   /** Streams with at least one row left, ascending by ordinal. */
   readonly streams: readonly AcceptedStream[];
@@ -21,24 +20,24 @@ export interface BatchDecisions {
   readonly dropped: Uint32Array;
   /** Level code of each row that is left. */
   readonly levels: Uint8Array;
-  /** The body as received; to be left out when rows of `raw` were changed after decoding. */
+  /** The body as received; absent when rows of `raw` were changed after decoding. */
   readonly source?: PushBody;
-  /** What `resolveMetadataNames(raw)` gave, when the caller has it. */
+  /** The result of `resolveMetadataNames(raw)`, when the caller has it. */
   readonly names?: MetadataNames;
 }
 
 /**
- * Puts the accepted rows of a decoded push together: the same for the push that comes in and for its replay from the log,
- * so both give the same batch. Metadata names are sanitised, pairs sorted by name and dropped where empty, of a name given twice
- * the last value wins, and a `detected_level` that became a level code goes. Columns of `raw` are shared
- * where nothing was dropped; invalid UTF-8 of metadata values is overwritten with spaces in its bytes.
- * Throws internal when the decisions do not fit the push.
+ * Assembles the accepted rows of a decoded push. A push that comes in and its replay from the log both call it, so both give
+ * the same batch. Metadata names are sanitised and pairs are sorted by name. Empty pairs are dropped, so is a
+ * `detected_level` that became a level code, and of a name given twice the last value stays. Columns of `raw` are
+ * shared where nothing was dropped; invalid UTF-8 of metadata values is overwritten with spaces in its bytes. Throws
+ * internal when the decisions do not fit the push.
  */
 export function assembleBatch(raw: RawPush, decisions: BatchDecisions): Batch {
   return runSteps(assembleBatchSteps(raw, decisions));
 }
 
-/** `assembleBatch` for threads that serve others: yields where other work may go first. */
+/** Does the work of `assembleBatch` for threads that serve others: yields where other work may run first. */
 export function* assembleBatchSteps(
   raw: RawPush,
   decisions: BatchDecisions,
@@ -47,18 +46,18 @@ export function* assembleBatchSteps(
   const rowCount = raw.rowCount - dropped.length;
   if (levels.length !== rowCount) throw mismatch(`${levels.length} levels for ${rowCount} rows`);
   const streams = placeStreams(raw, decisions.streams, dropped);
-  const keep = keptRows(raw.rowCount, dropped);
+  const kept = keptRows(raw.rowCount, dropped);
   const names = decisions.names ?? (yield* resolveMetadataNames(raw));
-  const metadata = yield* assembleMetadata(raw, names, keep, levels);
-  const lineLength = pick(raw.lineLength, keep, raw.rowCount);
+  const metadata = yield* assembleMetadata(raw, names, kept, levels);
+  const lineLength = pick(raw.lineLength, kept, rowCount);
   if (rowCount > rowsPerStep) yield;
   return {
     rowCount,
     streams,
-    seconds: pickFloats(raw.seconds, keep, raw.rowCount),
-    nanos: pick(raw.nanos, keep, raw.rowCount),
+    seconds: pickFloats(raw.seconds, kept, rowCount),
+    nanos: pick(raw.nanos, kept, rowCount),
     bytes: raw.bytes,
-    lineStart: pick(raw.lineStart, keep, raw.rowCount),
+    lineStart: pick(raw.lineStart, kept, rowCount),
     lineLength,
     ...metadata,
     levels,
@@ -67,7 +66,7 @@ export function* assembleBatchSteps(
   };
 }
 
-/** A push of more rows lets others go first before it is put together. */
+/** A push of more rows yields before its columns are picked. */
 const rowsPerStep = 8192;
 
 /** The row range of each accepted stream; every row that is left must belong to one of them. */
@@ -112,8 +111,8 @@ function keptRows(rowCount: number, dropped: Uint32Array): Uint32Array | undefin
 
 function pick(column: Uint32Array, kept: Uint32Array | undefined, rowCount: number): Uint32Array {
   if (kept === undefined) return column.length === rowCount ? column : column.subarray(0, rowCount);
-  const picked = new Uint32Array(kept.length);
-  for (let row = 0; row < kept.length; row++) picked[row] = column[kept[row]!]!;
+  const picked = new Uint32Array(rowCount);
+  for (let row = 0; row < rowCount; row++) picked[row] = column[kept[row]!]!;
   return picked;
 }
 
@@ -123,9 +122,21 @@ function pickFloats(
   rowCount: number,
 ): Float64Array {
   if (kept === undefined) return column.length === rowCount ? column : column.subarray(0, rowCount);
-  const picked = new Float64Array(kept.length);
-  for (let row = 0; row < kept.length; row++) picked[row] = column[kept[row]!]!;
+  const picked = new Float64Array(rowCount);
+  for (let row = 0; row < rowCount; row++) picked[row] = column[kept[row]!]!;
   return picked;
+}
+
+/** A column of one byte per row without the dropped rows, which ascend. */
+export function withoutRows(column: Uint8Array, dropped: ArrayLike<number>): Uint8Array {
+  if (dropped.length === 0) return column;
+  const left = new Uint8Array(column.length - dropped.length);
+  let cut = 0;
+  for (let row = 0; row < column.length; row++) {
+    if (dropped[cut] === row) cut++;
+    else left[row - cut] = column[row]!;
+  }
+  return left;
 }
 
 function sum(column: Uint32Array): number {
@@ -136,4 +147,77 @@ function sum(column: Uint32Array): number {
 
 function mismatch(what: string): Error {
   return internal(`decisions do not fit the push they were made for: ${what}`);
+}
+
+/**
+ * Turns a batch into a decoded push of label texts, so that rows that never were a body are checked in the same way as those
+ * that were. Label texts and metadata names follow a copy of its bytes; columns that validation may change are
+ * copied too. The streams of the batch must hold all its rows in order, without gaps.
+ */
+export function rawOfBatch(batch: Batch): RawPush {
+  const { streams, rowCount, metaNames, metaName } = batch;
+  const texts = [...streams.map(({ text }) => text), ...metaNames].map((text) => utf8.encode(text));
+  const starts = new Uint32Array(texts.length);
+  const lengths = Uint32Array.from(texts, (text) => text.length);
+  let end = batch.bytes.length;
+  for (const [i, text] of texts.entries()) {
+    starts[i] = end;
+    end += text.length;
+  }
+  const bytes = new Uint8Array(end + paddingBytes);
+  bytes.set(batch.bytes);
+  for (const [i, text] of texts.entries()) bytes.set(text, starts[i]);
+  const nameStarts = starts.subarray(streams.length);
+  const nameLengths = lengths.subarray(streams.length);
+  return {
+    bytes: bytes.subarray(0, end),
+    streamCount: streams.length,
+    rowCount,
+    pairCount: metaName.length,
+    streamLabelStart: starts.subarray(0, streams.length),
+    streamLabelLength: lengths.subarray(0, streams.length),
+    streamRowStart: Uint32Array.from([...streams.map(({ rowStart }) => rowStart), rowCount]),
+    seconds: batch.seconds.slice(),
+    nanos: batch.nanos.slice(),
+    lineStart: batch.lineStart,
+    lineLength: batch.lineLength.slice(),
+    metaStart: batch.metaStart,
+    metaNameStart: metaName.map((name) => nameStarts[name]!),
+    metaNameLength: metaName.map((name) => nameLengths[name]!),
+    metaValueStart: batch.metaValueStart,
+    metaValueLength: batch.metaValueLength,
+  };
+}
+
+const utf8 = new TextEncoder();
+
+/** Runs interruptible work to its end in one go. */
+export function runSteps<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Longest stretch of work between two turns of the event loop. */
+const stretchMs = 4;
+
+/**
+ * Runs interruptible work and gives up the thread whenever a stretch has become long. A small push never gives it up and
+ * returns its result at once; a push of a million streams never blocks the others.
+ */
+export function runInTurns<T>(work: Generator<void, T>): T | Promise<T> {
+  const first = work.next();
+  return first.done === true ? first.value : runRest(work);
+}
+
+async function runRest<T>(work: Generator<void, T>): Promise<T> {
+  let start = performance.now();
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - start < stretchMs) continue;
+    await nextTurn();
+    start = performance.now();
+  }
 }

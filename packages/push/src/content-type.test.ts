@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { parsePushHeaders } from "./content-type.js";
+import { parsePushHeaders } from "./decode.js";
 
 const parse = (
   contentType: string | undefined,

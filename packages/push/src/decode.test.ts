@@ -2,7 +2,7 @@ import { deflateRawSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import type { RawPush } from "@skald/kernels";
 import { makePushBody, snappyLiterals } from "@skald/testkit";
-import { decodePush, maxDecodedBytes, type PushBody } from "./decode.js";
+import { decodeBody, maxDecodedBytes, type PushBody } from "./decode.js";
 
 const json = Buffer.from(
   '{"streams":[{"stream":{"a":"b"},"values":[["1700000000000000001","x"]]}]}',
@@ -27,7 +27,7 @@ function lineOf(push: RawPush, row: number): string {
   return Buffer.from(push.bytes.subarray(start, start + push.lineLength[row]!)).toString();
 }
 
-describe("decodePush", () => {
+describe("decodeBody", () => {
   it.each<[string, PushBody]>([
     ["json", body("json", json)],
     ["legacy json", body("legacy_json", legacy)],
@@ -44,7 +44,7 @@ describe("decodePush", () => {
       ),
     ],
   ])("reads %s", (_, input) => {
-    const push = decodePush(input);
+    const push = decodeBody(input);
     expect([push.streamCount, push.rowCount]).toEqual([1, 1]);
     expect([push.seconds[0], push.nanos[0]]).toEqual([1700000000, 1]);
     expect(lineOf(push, 0)).toBe("x");
@@ -137,7 +137,7 @@ describe("decodePush", () => {
   ])("refuses %s", (_, input, code, message) => {
     let thrown: unknown;
     try {
-      decodePush(input);
+      decodeBody(input);
     } catch (error) {
       thrown = error;
     }
@@ -151,15 +151,15 @@ describe("decodePush", () => {
   it("refuses bombs at the limit and takes what just fits", () => {
     const bomb = gzipSync(Buffer.alloc(16 << 20));
     const limit = 1 << 16;
-    expect(() => decodePush(body("json", bomb, "gzip"), limit)).toThrow(/^request body too large/);
+    expect(() => decodeBody(body("json", bomb, "gzip"), limit)).toThrow(/^request body too large/);
     const deflated = deflateRawSync(Buffer.alloc(16 << 20));
-    expect(() => decodePush(body("json", deflated, "deflate"), limit)).toThrow(
+    expect(() => decodeBody(body("json", deflated, "deflate"), limit)).toThrow(
       /^request body too large/,
     );
-    expect(() => decodePush(body("json", json), json.length - 1)).toThrow(
+    expect(() => decodeBody(body("json", json), json.length - 1)).toThrow(
       /^request body too large/,
     );
-    expect(decodePush(body("json", gzipSync(json), "gzip"), json.length).rowCount).toBe(1);
+    expect(decodeBody(body("json", gzipSync(json), "gzip"), json.length).rowCount).toBe(1);
   });
 
   it("takes as much as it is told to, however well it is compressed", () => {
@@ -170,20 +170,20 @@ describe("decodePush", () => {
     ] as const) {
       expect(bytes.length).toBeLessThan(20_000);
       const input = body("json", bytes, encoding);
-      expect(decodePush(input, 9 << 20).rowCount).toBe(1);
-      expect(() => decodePush(input, 8 << 20)).toThrow(/^request body too large/);
+      expect(decodeBody(input, 9 << 20).rowCount).toBe(1);
+      expect(() => decodeBody(input, 8 << 20)).toThrow(/^request body too large/);
     }
   });
 
   it("takes no more than a thread can hold, whatever it is told", () => {
     const wide = body("json", gzipSync(Buffer.alloc(maxDecodedBytes + 1, " ")), "gzip");
-    expect(() => decodePush(wide, 2 ** 40)).toThrow(/more than 134217728 bytes/);
+    expect(() => decodeBody(wide, 2 ** 40)).toThrow(/more than 134217728 bytes/);
   });
 
   it("refuses more streams than a push may have", () => {
     const streams = Buffer.alloc(2 * 1_000_000);
     for (let i = 0; i < streams.length; i += 2) streams[i] = 0x0a;
-    expect(() => decodePush(body("protobuf", snappyLiterals(streams)))).toThrow(
+    expect(() => decodeBody(body("protobuf", snappyLiterals(streams)))).toThrow(
       /more than 131072 streams/,
     );
   });

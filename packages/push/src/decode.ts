@@ -1,3 +1,4 @@
+import zlib, { gunzipSync, inflateRawSync } from "node:zlib";
 import {
   decodeSnappyProtobufPush,
   KernelError,
@@ -13,35 +14,36 @@ import {
   type OtlpReading,
   type PushEncoding,
   type PushFormat,
+  SkaldError,
   tooLarge,
 } from "@skald/model";
-import { inflatePush } from "./inflate.js";
+import { decodeLz4 } from "./lz4.js";
 import { decodeOtlp } from "./otlp/decode-otlp.js";
 import { decodeOtlpJson } from "./otlp/json.js";
 
-/** A push body as it came over the wire; survives a structured clone, so that a worker can decode it. */
+/** A push body as a client sent it; survives a structured clone, so that a worker can decode it. */
 export interface PushBody {
   readonly format: PushFormat;
   readonly encoding: PushEncoding;
   readonly body: Uint8Array;
-  /** Of the OTLP forms: what it is read with. */
+  /** How attributes are read; given for the OTLP formats. */
   readonly otlp?: OtlpReading;
 }
 
-/** Each thread holds a decoded body in memory as a whole, so no setting goes beyond. */
+/** Each thread holds a decoded body in memory as a whole, so no setting goes beyond this size. */
 export const maxDecodedBytes = 128 * 1024 * 1024;
 
-/** One push holds at most this many streams, rows and metadata pairs: agents send a thousandth of it. */
+/** One push has at most this many streams, rows and metadata pairs; agents send a thousandth of it. */
 const maxStreams = 128 * 1024;
 const maxRows = 4 * 1024 * 1024;
 const maxPairs = 8 * 1024 * 1024;
 
 /**
- * Decodes a push body into columns: content encoding, then snappy and protobuf, JSON, or OTLP. `limitBytes`, at most
- * `maxDecodedBytes`, bounds what it may become in memory. Throws invalid_argument (400) for malformed input and too_large (413) beyond a limit.
- * What is decoded may lie in memory from `take`.
+ * Decodes a push body into columns: first its content encoding, then snappy and protobuf, JSON, or OTLP. The result takes
+ * at most `limitBytes` in memory, which may come from `take`. Throws invalid_argument (400) for malformed input and
+ * too_large (413) beyond a limit.
  */
-export function decodePush(
+export function decodeBody(
   input: PushBody,
   limitBytes: number = maxDecodedBytes,
   take?: TakeBytes,
@@ -52,9 +54,15 @@ export function decodePush(
     maxRows,
     maxPairs,
   };
-  const body = inflatePush(input.encoding, input.body, limits.maxDecodedBytes);
+  const { format, otlp } = input;
+  const body = inflate(input, limits.maxDecodedBytes);
   try {
-    return scannerOf(input)(body, limits, take);
+    if (format === "protobuf") return decodeSnappyProtobufPush(body, limits, take);
+    if (format === "json") return scanJsonPush(body, limits, take);
+    if (format === "legacy_json") return scanLegacyJsonPush(body, limits);
+    if (otlp === undefined) throw internal("OTLP body without what it is read with");
+    const decode = format === "otlp_json" ? decodeOtlpJson : decodeOtlp;
+    return decode(body, otlp, limits, take);
   } catch (error) {
     if (!(error instanceof KernelError)) throw error;
     if (error.code === "too_large") throw tooLarge(error.message);
@@ -62,14 +70,155 @@ export function decodePush(
   }
 }
 
-type Scanner = (body: Uint8Array, limits: RawPushLimits, take?: TakeBytes) => RawPush;
+/**
+ * A gzip body of several members may inflate to this size, because the size at its end is that of the last one; a zstd body
+ * may too.
+ */
+const freeBytes = 32 * 1024 * 1024;
+const minChunkBytes = 16 * 1024;
+const maxGuessedChunkBytes = 4 * 1024 * 1024;
+const gzipFrameBytes = 18;
+/** Log lines do not compress better than this. */
+const maxRatio = 32;
 
-function scannerOf({ format, otlp }: PushBody): Scanner {
-  if (format === "otlp_protobuf" || format === "otlp_json") {
-    if (otlp === undefined) throw internal("OTLP body without what it is read with");
-    const decode = format === "otlp_json" ? decodeOtlpJson : decodeOtlp;
-    return (body, limits, take) => decode(body, otlp, limits, take);
+/** Undoes the content encoding of a push; throws too_large as soon as more than `maxBytes` come out. */
+function inflate({ encoding, body }: PushBody, maxBytes: number): Uint8Array {
+  if (encoding === "identity") {
+    if (body.length > maxBytes) throw decodedTooLarge(maxBytes);
+    return body;
   }
-  if (format === "protobuf") return decodeSnappyProtobufPush;
-  return format === "json" ? scanJsonPush : scanLegacyJsonPush;
+  try {
+    return inflaters[encoding](body, maxBytes);
+  } catch (error) {
+    if (error instanceof SkaldError) throw error;
+    const { code } = error as { code?: unknown };
+    if (code === "ERR_BUFFER_TOO_LARGE") throw decodedTooLarge(maxBytes);
+    if (code === "Z_BUF_ERROR") throw invalidArgument("unexpected EOF", { cause: error });
+    const reason = error instanceof Error ? error.message : "corrupt input";
+    throw invalidArgument(`${encoding}: ${reason}`, { cause: error });
+  }
+}
+
+const inflaters = { gzip: gunzip, deflate: inflateRaw, zstd: unzstd, lz4: decodeLz4 } as const;
+
+/** The body states its size at its end, so an honest one comes out in one piece and nothing is copied. */
+function gunzip(body: Uint8Array, maxBytes: number): Uint8Array {
+  const n = body.length;
+  const stated =
+    n < gzipFrameBytes
+      ? 0
+      : new DataView(body.buffer, body.byteOffset + n - 4, 4).getUint32(0, true);
+  const expected = stated <= maxBytes ? stated : 0;
+  return gunzipSync(body, {
+    maxOutputLength: Math.min(maxBytes, Math.max(expected, freeBytes)),
+    chunkSize: Math.max(minChunkBytes, expected + 1),
+  });
+}
+
+function inflateRaw(body: Uint8Array, maxBytes: number): Uint8Array {
+  const chunkSize = guessedChunkBytes(body, maxBytes);
+  return inflateRawSync(body, { maxOutputLength: maxBytes, chunkSize });
+}
+
+function unzstd(body: Uint8Array, maxBytes: number): Uint8Array {
+  // Node 20 lacks it, and a named import would keep the program from starting there.
+  if (zlib.zstdDecompressSync === undefined)
+    throw invalidArgument("zstd bodies need a server on Node 22 or newer, send gzip");
+  return zlib.zstdDecompressSync(body, {
+    maxOutputLength: Math.min(maxBytes, Math.max(freeBytes, maxRatio * body.length)),
+    chunkSize: guessedChunkBytes(body, maxBytes),
+  });
+}
+
+/** Raw deflate and zstd state no size that can be relied on, so ten times that of the body is assumed. */
+function guessedChunkBytes(body: Uint8Array, maxBytes: number): number {
+  return Math.max(minChunkBytes, Math.min(body.length * 10, maxGuessedChunkBytes, maxBytes));
+}
+
+function decodedTooLarge(maxBytes: number): SkaldError {
+  return tooLarge(`request body too large: more than ${maxBytes} bytes decompressed`);
+}
+
+/** The family of a path: `/loki/api/v1/push`, `/api/prom/push` with another JSON form, or `/otlp/v1/logs`. */
+export type PushStyle = "v1" | "legacy" | "otlp";
+
+interface PushHeaders {
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+  readonly style: PushStyle;
+}
+
+/**
+ * Finds the format of a push body from its headers: JSON for `application/json`, snappy protobuf for any other media type;
+ * OTLP allows no other type, and no parameters. Throws invalid_argument for a missing or malformed type and for an
+ * unknown encoding.
+ */
+export function parsePushHeaders(headers: PushHeaders): Pick<PushBody, "format" | "encoding"> {
+  const { contentType = "", contentEncoding = "", style } = headers;
+  if (style === "otlp") return parseOtlpHeaders(contentType, contentEncoding);
+  const type = commonTypes.has(contentType) ? contentType : parseMediaType(contentType);
+  const jsonFormat = style === "v1" ? "json" : "legacy_json";
+  return {
+    format: type === "application/json" ? jsonFormat : "protobuf",
+    encoding: parseEncoding(contentEncoding),
+  };
+}
+
+/** Agents send these, and they need no parsing. */
+const commonTypes: ReadonlySet<string> = new Set(["application/x-protobuf", "application/json"]);
+
+/** `snappy` says nothing new: protobuf bodies are raw snappy anyway, and JSON is never snappy. */
+function parseEncoding(text: string): PushEncoding {
+  if (text === "" || text === "snappy") return "identity";
+  if (text === "gzip" || text === "deflate") return text;
+  throw invalidArgument(`Content-Encoding "${text.slice(0, 64)}" not supported`);
+}
+
+function parseOtlpHeaders(
+  contentType: string,
+  encoding: string,
+): Pick<PushBody, "format" | "encoding"> {
+  const format = otlpFormats.get(contentType);
+  if (format === undefined) {
+    throw invalidArgument(
+      `content type: ${contentType.slice(0, 64)} is not supported; use application/x-protobuf or application/json`,
+    );
+  }
+  if (encoding === "") return { format, encoding: "identity" };
+  if (encoding === "gzip" || encoding === "zstd" || encoding === "lz4") return { format, encoding };
+  throw invalidArgument(
+    `unsupported content encoding ${encoding.slice(0, 64)}: only gzip, lz4 and zstd are supported`,
+  );
+}
+
+const otlpFormats: ReadonlyMap<string, PushFormat> = new Map([
+  ["application/x-protobuf", "otlp_protobuf"],
+  ["application/json", "otlp_json"],
+]);
+
+const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const mediaType = new RegExp(`^\\s*(${token})(/(${token})?)?\\s*`);
+const parameter = new RegExp(`^;\\s*(${token})\\s*=\\s*(?:${token}|"(?:[^"\\\\]|\\\\.)*")\\s*`);
+
+/** The media type in lower case. Its parameters are checked; one semicolon may trail. */
+function parseMediaType(header: string): string {
+  const m = mediaType.exec(header);
+  if (m === null) throw invalidArgument("mime: no media type");
+  if (m[2] !== undefined && m[3] === undefined) {
+    throw invalidArgument("mime: expected token after slash");
+  }
+  let rest = header.slice(m[0].length);
+  if (rest !== "" && !rest.startsWith(";")) {
+    throw invalidArgument("mime: unexpected content after media subtype");
+  }
+  const names = new Set<string>();
+  while (rest !== "" && rest.trim() !== ";") {
+    const p = parameter.exec(rest);
+    if (p === null) throw invalidArgument("mime: invalid media parameter");
+    const name = (p[1] as string).toLowerCase();
+    if (names.has(name)) throw invalidArgument("mime: duplicate parameter name");
+    names.add(name);
+    rest = rest.slice(p[0].length);
+  }
+  return m[0].trim().toLowerCase();
 }

@@ -1,10 +1,6 @@
 export * from "./assemble.js";
-export { type PushStyle, parsePushHeaders } from "./content-type.js";
+export { ByteCache, equalBytes } from "./columns/byte-cache.js";
+export * from "./columns/metadata.js";
+export { PushMemory, PushMemoryPool } from "./columns/push-memory.js";
 export * from "./decode.js";
-export type { LabelPairs } from "./labels/pairs.js";
-export * from "./labels/parse.js";
-export { ByteCache, equalBytes } from "./metadata/byte-cache.js";
-export * from "./metadata/metadata-names.js";
-export { PushMemory, PushMemoryPool } from "./push-memory.js";
-export { rawOfBatch } from "./raw-of-batch.js";
-export { runInTurns, runSteps } from "./steps.js";
+export * from "./labels.js";

@@ -9,8 +9,9 @@ const prime4 = 0x27d4eb2f;
 const prime5 = 0x165667b1;
 
 /**
- * Decodes LZ4 frames, one behind the other; headers are held against their checksums, blocks and contents too where they have
- * one. Throws invalid_argument for what is none, too_large when more than `maxBytes` come out.
+ * Decodes consecutive LZ4 frames (format: lz4_Frame_format.md of the lz4 project). It checks the checksums of headers, and
+ * those of blocks and contents that have one. Throws invalid_argument for malformed input, and too_large when more than
+ * `maxBytes` come out.
  */
 export function decodeLz4(body: Uint8Array, maxBytes: number): Uint8Array {
   const decoder = new Lz4Decoder(body, maxBytes);
@@ -62,7 +63,7 @@ class Lz4Decoder {
     }
   }
 
-  /** A block of so many bytes, whose matches reach back to `from` at most. */
+  /** Decodes a block of `size` bytes, whose matches reach back to `from` at most. */
   #block(size: number, from: number, isChecked: boolean): void {
     const length = size & 0x7fffffff;
     const start = this.#at;
@@ -107,7 +108,7 @@ class Lz4Decoder {
     this.#end += length;
   }
 
-  /** Repeats what was written `offset` bytes ago; it may reach into itself. */
+  /** Repeats the bytes that were written `offset` bytes ago; the ranges may overlap. */
   #match(offset: number, length: number, from: number): void {
     const start = this.#end - offset;
     if (offset === 0 || start < from) throw broken("match outside of the window");
@@ -145,7 +146,7 @@ class Lz4Decoder {
   }
 }
 
-/** xxHash-32 of a range, seed 0. */
+/** Computes the xxHash-32 of a range with seed 0. */
 export function xxh32(bytes: Uint8Array, start: number, end: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = start;

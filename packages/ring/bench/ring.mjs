@@ -1,7 +1,7 @@
 // What a push pays for its ring: node packages/ring/bench/ring.mjs
 import { performance } from "node:perf_hooks";
 import { RingView } from "../dist/index.js";
-import { TokenPlan } from "../dist/tokens/plan-tokens.js";
+import { TokenPlan } from "../dist/plan-tokens.js";
 
 const keys = Uint32Array.from({ length: 1000 }, (_, i) => Math.imul(i + 1, 0x9e3779b1));
 const rows = [];

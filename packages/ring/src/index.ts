@@ -1,10 +1,15 @@
-export { Lifecycler, type LifecyclerOptions } from "./life/lifecycler.js";
+export { Lifecycler, type LifecyclerOptions } from "./lifecycler.js";
 export type { Member, MemberState, RingInstance } from "./member.js";
-export * from "./page/ring-page.js";
-export { MemoryRingStore } from "./store/memory-store.js";
-export { RedisRingStore, type RedisStoreOptions } from "./store/redis-store.js";
-export type { RingStore } from "./store/ring-store.js";
-export * from "./view/ring-key.js";
-export * from "./view/ring-view.js";
-export { rankFor } from "./view/shard.js";
-export { Ring, type RingOptions } from "./watch/ring.js";
+export * from "./page.js";
+export { redisClient } from "./redis-client.js";
+export { RedisRingStore, type RedisStoreOptions } from "./redis-store.js";
+export { Ring, type RingOptions } from "./ring.js";
+export { MemoryRingStore, type RingStore } from "./ring-store.js";
+export {
+  type ReadSet,
+  RingView,
+  rankFor,
+  ringKey,
+  type WritePlan,
+  type WriteTarget,
+} from "./ring-view.js";

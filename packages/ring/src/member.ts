@@ -1,33 +1,33 @@
 import { refuseNewerVersion } from "@skald/model";
 
-/** A member has no version so far: a later program that changes what one means adds the key `version`. */
+/** Members have no version so far. A later program that changes their meaning adds the key `version`. */
 const knownVersion = 1;
 
-/** One instance as it stands in its ring. Only its owner writes it; others may only take its place with LEFT. */
+/** One instance in its ring. Only its owner writes it. Others may only replace it with LEFT. */
 export interface Member {
   readonly id: string;
   /** Host and port at which the others call it. */
   readonly address: string;
-  /** Where it runs; empty when nobody said. */
+  /** Where it runs; empty when unknown. */
   readonly zone: string;
   readonly state: MemberState;
   /** Its places on the circle, ascending; empty until it joins, or where the ring places no keys. */
   readonly tokens: Uint32Array;
-  /** Grows with each heartbeat, so that each is seen to be another one. */
+  /** Grows with each heartbeat, so that no two heartbeats are equal. */
   readonly beat: number;
-  /** The owner's clock at its last heartbeat, in ms since the epoch: for people; nothing is decided by it. */
+  /** The owner's clock at its last heartbeat, in ms since the epoch. It is for people, and decides nothing. */
   readonly heartbeatMs: number;
   /** The owner's clock when it first joined, in ms since the epoch. */
   readonly registeredMs: number;
-  /** Of one that is LEFT: rows may be nowhere but on its disk. */
+  /** Set for a member that is LEFT when some rows may exist only on its disk. */
   readonly holdsRows?: boolean;
-  /** Of an ingester: it holds no row from before this time, in ms since the epoch; absent when it holds none. */
+  /** An ingester holds no row from before this time, in ms since the epoch; absent when it holds no rows. */
   readonly oldestMs?: number;
 }
 
 /** A member as one process sees it. */
 export interface RingInstance extends Member {
-  /** Whether heartbeats of it came in time while this process could see them. */
+  /** Whether its heartbeats came in time while this process could see them. */
   readonly isHealthy: boolean;
 }
 
@@ -37,9 +37,9 @@ export interface RingInstance extends Member {
  */
 export type MemberState = (typeof memberStates)[number];
 
-export const memberStates = ["PENDING", "JOINING", "ACTIVE", "LEAVING", "LEFT"] as const;
+const memberStates = ["PENDING", "JOINING", "ACTIVE", "LEAVING", "LEFT"] as const;
 
-/** As it is kept in a store: JSON, with the tokens as base64 of 32-bit numbers, low byte first. */
+/** A member as a store keeps it: JSON, with the tokens as base64 of 32-bit numbers, low byte first. */
 export function encodeMember(member: Member): string {
   const { tokens, ...rest } = member;
   const bytes = Buffer.alloc(tokens.length * 4);
@@ -48,7 +48,7 @@ export function encodeMember(member: Member): string {
 }
 
 /**
- * Reads what `encodeMember` wrote, also of a version that has more keys; undefined when it is something else. Throws
+ * Reads what `encodeMember` wrote, even with more keys; undefined for anything else. Throws
  * `newer_version` for a member whose version it does not know.
  */
 export function decodeMember(text: string): Member | undefined {
@@ -83,14 +83,14 @@ function decodeTokens(text: string): Uint32Array {
   return tokens.sort();
 }
 
-export interface LeftMember {
+interface LeftMember {
   readonly id: string;
   readonly nowMs: number;
   readonly zone?: string;
   readonly holdsRows?: boolean;
 }
 
-/** What takes the place of a member that left, or that somebody forgot. */
+/** The field that replaces a member that left or was forgotten. */
 export function leftMember({ id, nowMs, zone = "", holdsRows = false }: LeftMember): Member {
   const rest = { beat: 0, heartbeatMs: nowMs, registeredMs: 0, holdsRows };
   return { id, address: "", zone, state: "LEFT", tokens: new Uint32Array(0), ...rest };

@@ -8,8 +8,8 @@ import {
 } from "@skald/model";
 import { type Connection, post } from "./send/post.js";
 
-export interface HttpQuerierOptions {
-  /** Of a query frontend: `http://host:port`. */
+interface HttpQuerierOptions {
+  /** The address of a query frontend: `http://host:port`. */
   readonly url: string;
   readonly tls: NonNullable<Connection["tls"]>;
   readonly limitsOf: (tenant: string) => {
@@ -43,10 +43,10 @@ export function httpQuerier({ url, tls, limitsOf }: HttpQuerierOptions): Instant
   };
 }
 
-/** Who asks within the tenant, for the queues of queriers. */
+/** The actor of rules within a tenant, for the queues of queriers. */
 export const rulerActor = "ruler";
 
-/** What the query API answered. Throws what it refused the query with. */
+/** Reads an answer of the query API. Throws the error that the query was refused with. */
 export function readInstantAnswer(status: number, text: string): InstantAnswer {
   if (status !== 200) {
     const codes = Object.entries(errorStatus) as [ErrorCode, number][];

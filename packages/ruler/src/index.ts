@@ -1,11 +1,11 @@
-export { ruleRoutes } from "./http/rule-routes.js";
-export { ruleStatusRoutes } from "./http/status-routes.js";
+export { AllRulers, type OtherRuler } from "./all-rulers.js";
+export { SharedAlerts } from "./evaluate/alert-states.js";
 export { httpQuerier, readInstantAnswer, rulerActor } from "./http-querier.js";
+export { ruleRoutes } from "./rule-routes.js";
 export { Ruler, type RulerDeps, type RulerTenantLimits } from "./ruler.js";
+export { LocalRuleStore } from "./rules/local-rule-store.js";
+export type { RuleStore } from "./rules/rule-store.js";
+export { ObjectRuleStore } from "./rules/rule-store.js";
 export { RuleTexts } from "./rules/rule-texts.js";
 export { urlProblem } from "./send/alertmanagers.js";
-export { AllRulers, type OtherRuler } from "./sharing/all-rulers.js";
-export { SharedAlerts } from "./sharing/shared-alerts.js";
-export { LocalRuleStore } from "./store/local-rule-store.js";
-export { ObjectRuleStore } from "./store/object-rule-store.js";
-export type { RuleStore } from "./store/rule-store.js";
+export { ruleStatusRoutes } from "./status-routes.js";

@@ -3,19 +3,18 @@ import type { InstantQuerier, Rules } from "@skald/contracts";
 import { type Clock, invalidArgument } from "@skald/model";
 import { type Logger, Semaphore, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
+import { statusOf } from "./all-rulers.js";
 import type { RulerConfig } from "./config.js";
 import { type AlertKeeper, AlertStates } from "./evaluate/alert-states.js";
-import { type GroupOptions, GroupRunner } from "./evaluate/group-runner.js";
-import { GroupMetrics } from "./evaluate/metrics.js";
-import { RemoteWrite, type TenantRemoteWrite } from "./remote-write/remote-write.js";
+import { GroupMetrics, type GroupOptions, GroupRunner } from "./evaluate/group-runner.js";
 import { plainGroup } from "./rules/group-yaml.js";
 import { identityOf, keyOfGroup, type PlacedGroup, type RuleGroup } from "./rules/rule-group.js";
+import type { CallOptions, GroupName, RuleStore } from "./rules/rule-store.js";
 import { Alertmanagers, urlProblem } from "./send/alertmanagers.js";
 import { compileRelabels } from "./send/relabel.js";
-import { statusOf } from "./sharing/group-status.js";
-import type { CallOptions, GroupName, RuleStore } from "./store/rule-store.js";
+import { RemoteWrite, type TenantRemoteWrite } from "./send/remote-write.js";
 
-/** Limits of a tenant that the ruler looks at. */
+/** Limits of a tenant that the ruler uses. */
 export interface RulerTenantLimits extends TenantRemoteWrite {
   /** 0: no limit. */
   readonly ruler_max_rules_per_rule_group: number;
@@ -30,18 +29,18 @@ export interface RulerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Whether what is named so is this ruler's to evaluate: a group, or a rule of one. By default all is. */
+  /** Whether this ruler evaluates the group or rule of these names; all when absent. */
   readonly owns?: (tenant: string, names: readonly string[]) => boolean;
-  /** Keeps alerts where other rulers find them; absent where there are none. */
+  /** Keeps alerts where other rulers find them; absent when there are no other rulers. */
   readonly sharedAlerts?: AlertKeeper;
-  /** Told when somebody changed stored rules through this ruler. */
+  /** Called when stored rules were changed through this ruler. */
   readonly onChanged?: () => void;
 }
 
-/** Groups that are evaluated at a time, of all tenants and of one. */
+/** Groups to evaluate at a time, of all tenants and of one tenant. */
 const maxEvaluations = 16;
 const maxTenantEvaluations = 8;
-/** What the log of one tenant may take on disk while samples cannot be sent. */
+/** Bytes on disk of one tenant's log while samples cannot be sent. */
 const maxLogBytes = 256 * 1024 * 1024;
 
 /** Keeps the rules of tenants and evaluates them, sends alerts to Alertmanagers and samples to remote write. */
@@ -58,7 +57,7 @@ export class Ruler {
   readonly #tenantTurns = new Map<string, Semaphore>();
   readonly #syncFailures;
   readonly #abort = new AbortController();
-  /** Syncs follow each other. */
+  /** Syncs run one after the other. */
   #syncing: Promise<void> = Promise.resolve();
 
   /** Throws invalid_argument for a configuration that cannot work. */
@@ -93,16 +92,16 @@ export class Ruler {
     try {
       await this.#states.open();
     } catch (error) {
-      // No reason not to start: most processes have no rules.
+      // The ruler starts anyway: most processes have no rules.
       this.#deps.log.error("alerts cannot be kept over a restart; set ruler.wal.dir", { error });
     }
     await this.#alertmanagers.start();
     await this.#remoteWrite?.start();
   }
 
-  /** Looks for rules again and again until the signal is aborted. */
+  /** Reads the rules again and again until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    // A store that does not answer must not hold up the end.
+    // A store that does not answer must not delay the end.
     signal.addEventListener("abort", () => this.#abort.abort(), { once: true });
     while (!signal.aborted) {
       await this.sync();
@@ -123,7 +122,7 @@ export class Ruler {
     await this.#remoteWrite?.stop();
   }
 
-  /** What is evaluated for a tenant, by namespace and name. */
+  /** The evaluated groups of a tenant, by namespace and name. */
   groupsOf(tenant: string): GroupRunner[] {
     return [...this.#groups.values()]
       .map(({ runner }) => runner)
@@ -131,7 +130,7 @@ export class Ruler {
       .sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  /** What this ruler is to others; its own to answer with. */
+  /** This ruler as other rulers see it. */
   get rules(): Rules {
     return {
       groups: async ({ tenant }) => this.groupsOf(tenant).map(statusOf),
@@ -148,7 +147,7 @@ export class Ruler {
     return this.#deps.store.get(name, options);
   }
 
-  /** Creates or replaces a group that was checked. Throws invalid_argument for one that is too much. */
+  /** Creates or replaces a checked group. Throws invalid_argument when it exceeds a limit. */
   async set(placed: PlacedGroup, options: CallOptions): Promise<void> {
     const { limitsOf, store } = this.#deps;
     const { tenant, namespace, group } = placed;
@@ -179,7 +178,7 @@ export class Ruler {
     this.#changed();
   }
 
-  /** Makes what is evaluated what the store has; never throws. */
+  /** Evaluates the groups that are in the store from now on. Never throws. */
   sync(): Promise<void> {
     this.#syncing = this.#syncing.then(async () => {
       if (this.#abort.signal.aborted) return;
@@ -214,7 +213,7 @@ export class Ruler {
         this.#groups.delete(key);
         await runner.stop();
         this.#metrics.removed(runner.placed);
-        // One that is still stored is another ruler's now.
+        // A group that is still stored now belongs to another ruler.
         if (stored.has(key)) await runner.handOver();
         else await this.#deps.sharedAlerts?.remove(key);
         await this.#states.remove(key);
@@ -239,7 +238,7 @@ export class Ruler {
     return false;
   }
 
-  /** What of a group is this ruler's: all of it or nothing, or with `by-rule` some of its rules. */
+  /** The part of a group that this ruler owns: all or nothing, or some rules with `by-rule`. */
   #ownPartOf(placed: PlacedGroup): PlacedGroup | undefined {
     const { tenant, namespace, group } = placed;
     const { owns } = this.#deps;
@@ -255,7 +254,7 @@ export class Ruler {
 
   async #put(key: string, placed: PlacedGroup): Promise<void> {
     const known = this.#groups.get(key);
-    // A store gives what did not change as the same object.
+    // A store returns an unchanged group as the same object.
     if (placed.places === undefined && known?.runner.placed.group === placed.group) return;
     const text = JSON.stringify([plainGroup(placed.group), placed.places]);
     if (known?.text === text) return;
@@ -267,7 +266,7 @@ export class Ruler {
     runner.start(known?.runner);
   }
 
-  /** What is wrong with the remote write of one tenant is no matter of the others. */
+  /** Prepares the remote write of a tenant. An error of one tenant does not stop the others. */
   async #prepare(tenant: string): Promise<void> {
     try {
       await this.#remoteWrite?.prepare(tenant);
@@ -282,7 +281,7 @@ export class Ruler {
       ...{ querier, clock, log, metrics: this.#metrics, states: this.#states },
       shared: this.#deps.sharedAlerts,
       options: this.#options,
-      // The tenant's first: who waits for it holds nobody else up.
+      // The tenant's turn comes first: a group that waits for it holds up nobody else.
       turns: [this.#tenantTurn(placed.tenant), this.#turn],
       notify: (_, expr, alerts) => this.#alertmanagers.send(expr, alerts),
       record: async (tenant, timeMs, samples) => this.#remoteWrite?.append(tenant, timeMs, samples),

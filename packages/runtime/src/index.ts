@@ -1,20 +1,20 @@
-// Light on purpose: worker threads import this face. The parts that need a library have faces of their own:
+// Worker threads import this face, so it loads no library. The parts that need one have faces of their own:
 // "@skald/runtime/log", "@skald/runtime/metrics", "@skald/runtime/config" and "@skald/runtime/yaml".
-export * from "./async/concurrent.js";
-export * from "./async/deadline.js";
-export * from "./async/repeat.js";
-export * from "./async/retry.js";
-export * from "./async/semaphore.js";
-export * from "./async/sleep.js";
+
 export * from "./buildinfo.js";
-export * from "./log/level.js";
-export type * from "./log/log.js";
-export * from "./log/message.js";
-export * from "./log/newer-files.js";
+export * from "./concurrency.js";
+export type { LogOptions } from "./log.js";
+export * from "./logger.js";
 export type * from "./metrics.js";
-export * from "./service/group.js";
-export * from "./service/service.js";
-export * from "./workers/jobs.js";
+export * from "./service.js";
+export * from "./waiting.js";
+export {
+  type CallingOptions,
+  type JobContext,
+  type JobHandler,
+  type JobResult,
+  serveJobs,
+} from "./workers/jobs.js";
 export * from "./workers/memory-budget.js";
 export * from "./workers/pool.js";
 export type {
@@ -24,4 +24,4 @@ export type {
   JobShare,
   Lane,
   WaitingJob,
-} from "./workers/waiting-jobs.js";
+} from "./workers/seat.js";

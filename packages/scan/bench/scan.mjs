@@ -14,7 +14,7 @@ import path from "node:path";
 import { defaultQueryLimits, parseQuery, planQuery } from "@skald/logql";
 import { openSegmentFile } from "@skald/storage";
 import { scanLog, scanMetric, segmentSource } from "../dist/index.js";
-import { ScanMemory } from "../dist/source/page-memory.js";
+import { ScanMemory } from "../dist/source/block-reader.js";
 
 const queries = {
   needle: ['{cluster=~".+"} |= "no-such-token-7f3a9"', 100],

@@ -1,26 +1,28 @@
-export { type CountDayTask, countDay, type DayCount } from "./count/count-day.js";
-export { CountingCatalog, type CountingCatalogDeps } from "./count/counting-catalog.js";
-export { findDuplicates } from "./dedup/find-duplicates.js";
-export { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
-export { placeHashes } from "./dedup/place-hashes.js";
-export { findShared } from "./dedup/shared-rows.js";
 export { scanJobs } from "./jobs.js";
-export { scanLog } from "./plans/scan-log.js";
-export { scanMatches } from "./plans/scan-matches.js";
-export { measureScan, scanMetric } from "./plans/scan-metric.js";
 export { ScanPool, urgentBytes } from "./pool.js";
-export { RemoteScanner, type RemoteScannerDeps } from "./remote/remote-scanner.js";
-export { openHead } from "./source/head.js";
-export { numberMinutes, streamMinutes } from "./source/minutes.js";
-export { emptyMask, maskRows, uniteMasks } from "./source/row-mask.js";
-export { type OpenSource, type Source, segmentSource } from "./source/source.js";
-export { refsOf, sourcesOf, withRefs } from "./source/task-refs.js";
-export { tenantLabelName } from "./source/tenant-label.js";
-export { rangeOf, type ScanContext } from "./source/view.js";
-export { StreamCollector } from "./streams/collect-streams.js";
-export { StreamHashes } from "./streams/hash-numbers.js";
-export { scanLabels, scanStreams } from "./streams/scan-streams.js";
-export { TailRunner } from "./tail/run-tails.js";
-export type * from "./tail/tail-task.js";
-export { scanVolumes } from "./volume/scan-volumes.js";
-export { VolumeCounts } from "./volume/volume-counts.js";
+export { RemoteScanner } from "./remote-scanner.js";
+export { StreamCollector, StreamHashes } from "./scans/collect-streams.js";
+export { CountingCatalog, countDay } from "./scans/counting-catalog.js";
+export { scanLog } from "./scans/log.js";
+export { scanMatches } from "./scans/matches.js";
+export { scanMetric } from "./scans/metric.js";
+export type * from "./scans/run-tails.js";
+export { TailRunner } from "./scans/run-tails.js";
+export { VolumeCounts } from "./scans/volumes.js";
+export {
+  emptyMask,
+  maskRows,
+  numberMinutes,
+  streamMinutes,
+  uniteMasks,
+} from "./source/row-mask.js";
+export {
+  type OpenSource,
+  openHead,
+  refsOf,
+  type Source,
+  segmentSource,
+  sourcesOf,
+  withRefs,
+} from "./source/source.js";
+export { rangeOf, tenantLabelName } from "./source/view.js";

@@ -1,210 +1,206 @@
 import {
-  type DigestTask,
-  type DuplicateTask,
+  type AnswerOf,
   encodeOutcome,
   encodeStreams,
   encodeTexts,
   encodeVolumes,
-  type LabelTask,
-  type MatchTask,
-  type RowHashTask,
   type RowMask,
   type ScanKind,
-  type ScanOutcome,
-  type ScanPlan,
   type ScanTask,
-  type SharedTask,
-  type StreamTask,
-  type VolumeTask,
+  type TaskOf,
+  type TaskSource,
 } from "@skald/contracts";
 import type { LeafPlan, LogPlan } from "@skald/logql";
+import type { ReadStats } from "@skald/model";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
-import { type LocalRef, type SlotRange, SlotsMissing } from "@skald/storage";
-import { type CountDayTask, countDay, OpenIndexes } from "./count/count-day.js";
-import { findDuplicates } from "./dedup/find-duplicates.js";
-import { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
-import { placeHashes } from "./dedup/place-hashes.js";
+import { isCached, type LocalRef, type SlotRange, SlotsMissing, slotBytes } from "@skald/storage";
+import { BlockDigestCache, digestSources, placeHashes } from "./dedup/minute-digests.js";
 import { findShared } from "./dedup/shared-rows.js";
-import { scanLog } from "./plans/scan-log.js";
-import { scanMatches } from "./plans/scan-matches.js";
-import { measureScan, scanMetric } from "./plans/scan-metric.js";
-import { isMissing, type MissingSlots, missingSlots } from "./remote/missing.js";
-import {
-  countCached,
-  missingDigests,
-  missingIndexes,
-  missingOfMatches,
-  missingOfMeasure,
-  missingOfScan,
-  missingOfVolumes,
-  missingRowHashes,
-  missingTimes,
-  refuseMissing,
-} from "./remote/slot-needs.js";
+import { type CountDayTask, countDay, OpenIndexes } from "./scans/counting-catalog.js";
+import { scanLog } from "./scans/log.js";
+import { type FoundMatches, scanMatches } from "./scans/matches.js";
+import { measureScan, scanMetric } from "./scans/metric.js";
+import { scanLabels, scanStreams } from "./scans/streams.js";
+import { scanVolumes } from "./scans/volumes.js";
+import * as needs from "./slot-needs.js";
+import { type ScanContext, ScanMemory } from "./source/block-reader.js";
 import { type OpenedImage, SourceCache } from "./source/cache.js";
-import { ScanMemory } from "./source/page-memory.js";
-import type { OpenSource } from "./source/source.js";
-import { refsOf } from "./source/task-refs.js";
-import type { ScanContext } from "./source/view.js";
-import { scanLabels, scanStreams } from "./streams/scan-streams.js";
-import { scanVolumes } from "./volume/scan-volumes.js";
+import { type OpenSource, refsOf } from "./source/source.js";
 
 /** Open files per thread. */
 const maxOpenSegments = 256;
 /** Segments that a thread remembers: 30 KB of objects each, beside their indexes. */
 const maxSegments = 3000;
-/** Decoded indexes that a thread holds on to; those of many streams are the same memory in all threads. */
+/** Decoded indexes that a thread keeps. All threads share the memory of indexes with many streams. */
 export const maxIndexBytes = 384 * 1024 * 1024;
 
-/** What a job answers: its value, or what it misses, and the indexes that it had to decode, for the other threads. */
+/** The answer of a job: its value or the slots that it misses, and the indexes that it decoded, for the other threads. */
 export interface ScanReply<T> {
   readonly value: T | MissingSlots;
   readonly decoded: readonly OpenedImage[];
 }
 
-/** A job for each kind of scan, and those that only a pool knows. */
+/** The answer of a job that misses slots: errors lose their class on the way between threads. */
+interface MissingSlots {
+  readonly missingSlots: readonly SlotRange[];
+}
+
+export function isMissing(value: unknown): value is MissingSlots {
+  return typeof value === "object" && value !== null && "missingSlots" in value;
+}
+
+/** The jobs of `ScanPool`: one for each kind of scan, and those of the pool alone. */
 export type ScanJob = ScanKind | "countDay" | "decode" | "forget";
 
 /** The jobs of `ScanPool`, for a worker thread. */
 export function scanJobs(): Record<ScanJob, JobHandler> {
   const sources = new SourceCache({ maxOpenSegments, maxSegments, maxIndexBytes });
-  const memory = new ScanMemory();
-  const digests = new BlockDigestCache();
+  const thread = { memory: new ScanMemory(), digests: new BlockDigestCache() };
   const indexes = new OpenIndexes();
-  const use = useOf(sources);
-  const reply = <T>(value: T | MissingSlots): JobResult => {
-    const answer: ScanReply<T> = { value, decoded: sources.takeDecoded() };
-    return value instanceof Uint8Array
-      ? { value: answer, transfer: [value.buffer as ArrayBuffer] }
-      : { value: answer };
-  };
-  const scanWith =
-    <Plan extends ScanPlan>(
-      scan: (task: ScanTask<Plan, LocalRef>, open: OpenSource, context: ScanContext) => ScanOutcome,
-    ) =>
-    (task: ScanTask<Plan, LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => countCached(task, open, () => scan(task, open, { check, memory })),
-        (open) => missingOfScan(task, open, { check }),
-      );
-      return reply(isMissing(found) ? found : encodeOutcome(found));
+  const jobOf =
+    <Task>({ run, missing }: ThreadScan<Task, unknown>): JobHandler =>
+    (task: Task, { check }: JobContext): JobResult => {
+      const context = { ...thread, check };
+      const value = runOrMissing(sources, {
+        run: (open) => run(task, open, context),
+        missing: (open) => missing(task, open, context),
+      });
+      const reply: ScanReply<unknown> = { value, decoded: sources.takeDecoded() };
+      const isBytes = value instanceof Uint8Array;
+      return isBytes ? { value: reply, transfer: [value.buffer as ArrayBuffer] } : { value: reply };
     };
-  const scanLogs = scanWith(scanLog);
-  const scanMetrics = scanWith(scanMetric);
+  const scans = Object.entries<ThreadScan<never, unknown>>(threadScans);
+  const jobs = scans.map(([kind, scan]) => [kind, jobOf(scan)]);
   return {
-    scan: (task: ScanTask<ScanPlan, LocalRef>, context: JobContext): JobResult =>
-      "log" in task.plan
-        ? scanLogs(task as ScanTask<LogPlan, LocalRef>, context)
-        : scanMetrics(task as ScanTask<LeafPlan, LocalRef>, context),
-    measure: (task: ScanTask<ScanPlan, LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => measureScan(task, open, { check }),
-        (open) => missingOfMeasure(task, open, { check }),
-      );
-      return reply(found);
-    },
-    volumes: (task: VolumeTask<LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => countCached(task, open, () => scanVolumes(task, open, { check, memory })),
-        (open) => missingOfVolumes(task, open, { check }),
-      );
-      return reply(isMissing(found) ? found : encodeVolumes(found));
-    },
-    streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => scanStreams(task, open, check),
-        (open) => missingIndexes(task, open),
-      );
-      return reply(isMissing(found) ? found : encodeStreams(found));
-    },
-    labels: (task: LabelTask<LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => scanLabels(task, open, check),
-        (open) => missingIndexes(task, open),
-      );
-      return reply(isMissing(found) ? found : encodeTexts(found));
-    },
-    forget: ({ path }: { readonly path: string }): JobResult => {
+    ...(Object.fromEntries(jobs) as Record<ScanKind, JobHandler>),
+    decode: jobOf(decode),
+    countDay: (task: CountDayTask, { check }: JobContext) => ({
+      value: { value: countDay(task, indexes.of(task), { check }), decoded: [] },
+    }),
+    forget: ({ path }: { readonly path: string }) => {
       sources.forget(path);
       return { value: undefined };
-    },
-    duplicates: (task: DuplicateTask<LocalRef>, { check }: JobContext): JobResult => {
-      const [newer, ...older] = refsOf(task) as [LocalRef, ...LocalRef[]];
-      const { range } = task;
-      const masks: RowMask[] = [];
-      for (const ref of older) {
-        const mask = use(
-          (open) => findDuplicates(open(ref), open(newer), { check, range }),
-          (open) => missingTimes(task, open),
-        );
-        if (isMissing(mask)) return reply(mask);
-        masks.push(mask);
-      }
-      return reply(masks);
-    },
-    sharedRows: (task: SharedTask<LocalRef>, { check }: JobContext): JobResult => {
-      const { sources: _, ...wanted } = task;
-      const found = use(
-        (open) => findShared(refsOf(task).map(open), { check, ...wanted }),
-        (open) => missingTimes(task, open),
-      );
-      return reply(found);
-    },
-    // The answer is what comes with every answer: the indexes that were decoded for it.
-    decode: (task: Pick<SharedTask<LocalRef>, "sources">): JobResult => {
-      const found = use(
-        (open) => {
-          for (const ref of refsOf(task)) open(ref);
-        },
-        (open) => missingIndexes(task, open),
-      );
-      return reply(found);
-    },
-    digests: (task: DigestTask<LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => digestSources(task, open, { check }, digests),
-        (open) => missingDigests(task, open),
-      );
-      return reply(found);
-    },
-    rowHashes: (task: RowHashTask<LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => placeHashes(task, open, { check }),
-        (open) => missingRowHashes(task, open),
-      );
-      return reply(found);
-    },
-    countDay: (task: CountDayTask, { check }: JobContext): JobResult =>
-      reply(countDay(task, indexes.of(task), { check })),
-    matches: (task: MatchTask<LocalRef>, { check }: JobContext): JobResult => {
-      const found = use(
-        (open) => scanMatches(task, open, { check, memory }),
-        (open) => missingOfMatches(task, open, { check }),
-      );
-      return reply(found);
     },
   };
 }
 
-/** Runs work over sources; answers what is missing of them in the cache, where it cannot be done without. */
-function useOf(sources: SourceCache) {
-  return <T>(
-    work: (open: OpenSource) => T,
-    missing: (open: OpenSource) => SlotRange[],
-  ): T | MissingSlots => {
-    try {
-      return sources.use((open) => {
-        try {
-          return work(open);
-        } catch (error) {
-          // Of all sources, not only of the first that was met.
-          if (error instanceof SlotsMissing) refuseMissing(missing(open));
-          throw error;
-        }
-      });
-    } catch (error) {
-      if (error instanceof SlotsMissing) return missingSlots(error);
-      throw error;
-    }
-  };
+interface ThreadContext extends ScanContext {
+  readonly digests: BlockDigestCache;
+}
+
+/** How a thread answers one kind of scan, and which slots the cache lacks for it. */
+interface ThreadScan<Task, Answer> {
+  readonly run: (task: Task, open: OpenSource, context: ThreadContext) => Answer;
+  readonly missing: (task: Task, open: OpenSource, context: ThreadContext) => SlotRange[];
+}
+
+/** The pool unites the masks of these kinds. */
+export type ThreadAnswer<K extends ScanKind> = K extends "duplicates"
+  ? readonly RowMask[]
+  : K extends "matches"
+    ? FoundMatches
+    : AnswerOf<K>;
+
+export const threadScans: {
+  readonly [K in ScanKind]: ThreadScan<TaskOf<K, LocalRef>, ThreadAnswer<K>>;
+} = {
+  scan: {
+    run: (task, open, context) => {
+      const scan = () =>
+        "log" in task.plan
+          ? scanLog(task as ScanTask<LogPlan, LocalRef>, open, context)
+          : scanMetric(task as ScanTask<LeafPlan, LocalRef>, open, context);
+      return encodeOutcome(countCached(task, open, scan));
+    },
+    missing: needs.missingOfScan,
+  },
+  measure: { run: measureScan, missing: needs.missingOfMeasure },
+  volumes: {
+    run: (task, open, context) =>
+      encodeVolumes(countCached(task, open, () => scanVolumes(task, open, context))),
+    missing: needs.missingOfVolumes,
+  },
+  streams: {
+    run: (task, open, { check }) => encodeStreams(scanStreams(task, open, check)),
+    missing: needs.missingIndexes,
+  },
+  labels: {
+    run: (task, open, { check }) => encodeTexts(scanLabels(task, open, check)),
+    missing: needs.missingIndexes,
+  },
+  duplicates: {
+    run: (task, open, { check }) => {
+      const [newer, ...older] = refsOf(task);
+      const { range } = task;
+      return older.map(
+        (ref) => findShared([ref, newer!].map(open), { check, range, wantedFrom: 1 })[0]!,
+      );
+    },
+    missing: needs.missingTimes,
+  },
+  sharedRows: {
+    run: ({ sources, wantedFrom, part }, open, { check }) =>
+      findShared(refsOf({ sources }).map(open), { check, wantedFrom, part }),
+    missing: needs.missingTimes,
+  },
+  digests: {
+    run: (task, open, context) => digestSources(task, open, context, context.digests),
+    missing: needs.missingDigests,
+  },
+  rowHashes: { run: placeHashes, missing: needs.missingRowHashes },
+  matches: { run: scanMatches, missing: needs.missingOfMatches },
+};
+
+/** Decodes indexes. The answer of every job brings those along. */
+const decode: ThreadScan<{ readonly sources: readonly TaskSource<LocalRef>[] }, void> = {
+  run: (task, open) => {
+    for (const ref of refsOf(task)) open(ref);
+  },
+  missing: needs.missingIndexes,
+};
+
+/** Runs a scan over sources of the cache. Returns all that is missing when it meets a missing slot. */
+function runOrMissing<T>(
+  sources: SourceCache,
+  scan: { run: (open: OpenSource) => T; missing: (open: OpenSource) => SlotRange[] },
+): T | MissingSlots {
+  try {
+    return sources.use((open) => {
+      try {
+        return scan.run(open);
+      } catch (error) {
+        if (!(error instanceof SlotsMissing)) throw error;
+        const missingSlots = scan.missing(open);
+        return { missingSlots: missingSlots.length > 0 ? missingSlots : error.ranges };
+      }
+    });
+  } catch (error) {
+    if (error instanceof SlotsMissing) return { missingSlots: error.ranges };
+    throw error;
+  }
+}
+
+/** Runs a scan, and counts what it read from the cache and what was fetched for it before. */
+function countCached<T extends { readonly stats: ReadStats }>(
+  task: { readonly sources: readonly TaskSource<LocalRef>[] },
+  open: OpenSource,
+  scan: () => T,
+): T {
+  const cached = refsOf(task).filter((ref) => isCached(ref));
+  const first = cached[0];
+  if (first === undefined) return scan();
+  const sources = [...new Set(cached.map(open))];
+  const slotsRead = () => sources.reduce((sum, one) => sum + (one.cached?.slotsRead() ?? 0), 0);
+  const before = slotsRead();
+  const outcome = scan();
+  const { stats } = outcome;
+  const { requests, slots, bytes, ns } = first.fetched;
+  const hits = Math.max(0, slotsRead() - before - slots);
+  stats.fetchedRanges += requests;
+  stats.fetchedPages += slots;
+  stats.fetchedBytes += bytes;
+  stats.downloadNs += ns;
+  stats.cachedPages += hits;
+  stats.cachedBytes += hits * slotBytes;
+  return outcome;
 }

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { scanMetric } from "./plans/scan-metric.js";
+import { scanMetric } from "./scans/metric.js";
 import { SourceCache } from "./source/cache.js";
 import { contextOf, countReads, leafOf, ms, valuesOf } from "./testing/scans.js";
 import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "./testing/sources.js";

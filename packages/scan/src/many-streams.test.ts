@@ -1,13 +1,18 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import type { LeafPlan, LogPlan } from "@skald/logql";
-import { defaultQueryLimits, parseQuery, planQuery } from "@skald/logql";
+import {
+  defaultQueryLimits,
+  type LeafPlan,
+  type LogPlan,
+  parseQuery,
+  planQuery,
+} from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
-import { findDuplicates } from "./dedup/find-duplicates.js";
-import { scanLog } from "./plans/scan-log.js";
-import { scanMetric } from "./plans/scan-metric.js";
+import { findShared } from "./dedup/shared-rows.js";
+import { scanLog } from "./scans/log.js";
+import { scanMetric } from "./scans/metric.js";
+import { scanLabels, scanStreams } from "./scans/streams.js";
 import { SourceCache } from "./source/cache.js";
-import { sourcesOf } from "./source/task-refs.js";
-import { scanLabels, scanStreams } from "./streams/scan-streams.js";
+import { sourcesOf } from "./source/source.js";
 import { makeDirectory, makeSegment, row, type SourceRow, testDayNs } from "./testing/sources.js";
 
 const directory = makeDirectory();
@@ -89,7 +94,9 @@ describe("streams that are put together", () => {
 
   it("are those with rows in the time that two sources share for their duplicates", () => {
     const [older, newer] = refs as [SegmentRef, SegmentRef];
-    const { made } = count((open) => findDuplicates(open(older), open(newer), { check }));
+    const { made } = count((open) =>
+      findShared([open(older), open(newer)], { check, wantedFrom: 1 }),
+    );
     expect(made).toBeLessThan(100);
   });
 });

@@ -5,7 +5,7 @@ import { type HeadView, type LocalRef, shareTexts } from "@skald/storage";
 import { maxIndexBytes } from "./jobs.js";
 import { ScanPool } from "./pool.js";
 import type { ImagedRef } from "./source/cache.js";
-import { refsOf, sourcesOf } from "./source/task-refs.js";
+import { refsOf, sourcesOf } from "./source/source.js";
 
 const { signal } = new AbortController();
 const share = { tenant: "t", actors: [], cost: 0 };

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type {
   AnswerOf,
   DuplicateTask,
@@ -11,23 +12,25 @@ import type {
   SharedTask,
   TaskOf,
 } from "@skald/contracts";
-import type { SegmentRef } from "@skald/model";
 import type { WorkerPool } from "@skald/runtime";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
-import type { CountDayTask, DayCount } from "./count/count-day.js";
-import { meetingKeys } from "./dedup/meeting-keys.js";
-import { maxIndexBytes, type ScanJob, type ScanReply } from "./jobs.js";
-import type { FoundMatches } from "./plans/scan-matches.js";
-import { isMissing } from "./remote/missing.js";
+import {
+  isMissing,
+  maxIndexBytes,
+  type ScanJob,
+  type ScanReply,
+  type ThreadAnswer,
+} from "./jobs.js";
+import type { CountDayTask, DayCount } from "./scans/counting-catalog.js";
 import { type ImagedRef, placeOf } from "./source/cache.js";
 import { maskBytes, shareMask, uniteMasks } from "./source/row-mask.js";
-import { refsOf, sourcesOf, withRefs } from "./source/task-refs.js";
+import { refsOf, sourcesOf, withRefs } from "./source/source.js";
 
-/** Scans of queries that read no more than this do not wait for those of larger ones. */
+/** Scans of queries that read no more than this do not wait for scans of larger queries. */
 export const urgentBytes = 8 * 1024 * 1024;
 
-/** Rows of segments that are remembered, duplicates and deleted ones: segments never change, so neither do they. */
+/** Memory for duplicate and deleted rows of segments. Segments never change, and so these rows never do. */
 const maxRememberedBytes = 64 * 1024 * 1024;
 
 /** Scans on the worker threads of this process. */
@@ -38,13 +41,13 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     sizeCalculation: maskBytes,
   });
 
-  /** Rows of a segment that are named by a filter, or by some together. */
+  /** Rows of a segment that a filter names, or several filters together. */
   readonly #matched = new LRUCache<string, MatchedRows>({
     maxSize: maxRememberedBytes,
     sizeCalculation: ({ mask }) => maskBytes(mask),
   });
 
-  /** Decoded indexes of segments with many streams, by place: each is decoded by one thread and read by all. */
+  /** Decoded indexes of segments with many streams, by place. One thread decodes each, and all threads read it. */
   readonly #images = new LRUCache<string, SharedArrayBuffer>({
     maxSize: maxIndexBytes,
     sizeCalculation: ({ byteLength }) => byteLength,
@@ -53,14 +56,11 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     },
   });
 
-  /** By place, indexes that a thread decodes now for several. */
+  /** Indexes that a thread decodes now for several threads, by place. */
   readonly #decoding = new Map<string, Promise<unknown>>();
 
   /** The kinds whose answers are remembered. */
-  readonly #remembered: Pick<
-    ScanFunctions<LocalRef, ScanKind>,
-    "duplicates" | "matches" | "sharedRows"
-  > = {
+  readonly #remembered: Partial<ScanFunctions<LocalRef, ScanKind>> = {
     duplicates: (task, options) => this.#duplicates(task, options),
     matches: (task, options) => this.#matches(task, options),
     sharedRows: (task, options) => this.#sharedRows(task, options),
@@ -75,15 +75,15 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     task: TaskOf<K, LocalRef>,
     options: ScanOptions,
   ): Promise<AnswerOf<K>> {
-    const remembered: Partial<ScanFunctions<LocalRef, ScanKind>> = this.#remembered;
-    const scan = remembered[kind];
-    return scan === undefined ? this.#scan(kind, task, options) : scan(task, options);
+    const remembered = this.#remembered[kind];
+    if (remembered !== undefined) return remembered(task, options);
+    return this.#scan(kind, task, options) as Promise<AnswerOf<K>>;
   }
 
   async #duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
     const [newer, ...older] = refsOf(task) as [LocalRef, ...LocalRef[]];
     if (newer.kind === "head") {
-      return uniteMasks(await this.#findDuplicates(task, options));
+      return uniteMasks(await this.#scan("duplicates", task, options));
     }
     const keys = older.map((ref) => `${ref.id}|${newer.id}`);
     const all = keys.join();
@@ -93,10 +93,10 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     const missing = older.filter((_, i) => known[i] === undefined);
     if (missing.length > 0) {
       const asked = { sources: sourcesOf([newer, ...missing]) };
-      const found = await this.#findDuplicates(asked, options);
+      const found = (await this.#scan("duplicates", asked, options)).values();
       for (const [i, key] of keys.entries()) {
         if (known[i] !== undefined) continue;
-        known[i] = found.shift() as RowMask;
+        known[i] = found.next().value!;
         this.#masks.set(key, known[i]);
       }
     }
@@ -106,7 +106,7 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     return result;
   }
 
-  /** Each segment's rows are remembered with the earlier ones that it was compared with. */
+  /** Remembers the rows of each segment together with the earlier segments that it was compared with. */
   async #sharedRows(task: SharedTask<LocalRef>, options: ScanOptions): Promise<readonly RowMask[]> {
     const { sources, wantedFrom, part = { index: 0, count: 1 } } = task;
     const suffix = `|${part.index}/${part.count}`;
@@ -127,37 +127,36 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     return known as RowMask[];
   }
 
-  /** Where several threads compare the same segments, each decodes some of the indexes, and has those of the others from them. */
+  /** Where several threads compare the same segments, each thread decodes some of the indexes for all of them. */
   async #decodeTogether(
     sources: readonly LocalRef[],
     { index, count }: NonNullable<SharedTask["part"]>,
     options: ScanOptions,
   ): Promise<void> {
     if (count === 1) return;
-    const left = sources.filter((ref) => ref.kind === "segment" && !this.#images.has(placeOf(ref)));
-    const own = left.filter(
-      (ref, i) => i % count === index && !this.#decoding.has(placeOf(ref as SegmentRef)),
-    );
+    const left = sources
+      .flatMap((ref) => (ref.kind === "segment" ? [{ ref, place: placeOf(ref) }] : []))
+      .filter(({ place }) => !this.#images.has(place));
+    const own = left.filter(({ place }, i) => i % count === index && !this.#decoding.has(place));
     if (own.length > 0) {
-      const decoding = this.#run("decode", { sources: sourcesOf(own) }, options).finally(() => {
-        for (const ref of own) this.#decoding.delete(placeOf(ref as SegmentRef));
+      const refs = own.map(({ ref }) => ref);
+      const decoding = this.#run("decode", { sources: sourcesOf(refs) }, options).finally(() => {
+        for (const { place } of own) this.#decoding.delete(place);
       });
-      for (const ref of own) this.#decoding.set(placeOf(ref as SegmentRef), decoding);
+      for (const { place } of own) this.#decoding.set(place, decoding);
       await decoding;
     }
-    // What another thread fails to decode is decoded again, and fails where its reason is told.
-    await Promise.allSettled(
-      new Set(left.map((ref) => this.#decoding.get(placeOf(ref as SegmentRef)))),
-    );
+    // An index that another thread fails to decode is decoded again where it is read, and fails there.
+    await Promise.allSettled(left.map(({ place }) => this.#decoding.get(place)));
   }
 
   async #matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {
     const { sources, filters } = task;
     const [source] = refsOf(task) as [LocalRef];
     const ids = filters.flatMap(({ id }) => (id === undefined ? [] : [id]));
-    // What nobody asks for again is not remembered, and heads grow.
+    // Nobody asks again for filters without an id, and heads grow.
     if (source.kind === "head" || ids.length < filters.length) {
-      const { masks, rowCount } = await this.#findMatches(task, options);
+      const { masks, rowCount } = await this.#scan("matches", task, options);
       return { mask: shareMask(uniteMasks(masks)), rowCount };
     }
     const keys = ids.map((id) => `${source.id}|${id}`);
@@ -166,12 +165,12 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     if (united !== undefined) return united;
     const known = keys.map((key) => this.#matched.get(key));
     const missing = filters.filter((_, i) => known[i] === undefined);
-    const { masks, rowCount } = await this.#findMatches({ sources, filters: missing }, options);
-    const found = [...masks];
+    const { masks, rowCount } = await this.#scan("matches", { sources, filters: missing }, options);
+    const found = masks.values();
     const parts = known.map((part, i) => {
       if (part !== undefined) return part.mask;
-      const mask = found.shift() as RowMask;
-      this.#matched.set(keys[i] as string, { mask, rowCount });
+      const mask = found.next().value!;
+      this.#matched.set(keys[i]!, { mask, rowCount });
       return mask;
     });
     const result = { mask: shareMask(uniteMasks(parts)), rowCount };
@@ -179,45 +178,31 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     return result;
   }
 
-  /** Counts what the index of a day says of a leaf. */
+  /** Counts a leaf by the index of a day. */
   countDay(task: CountDayTask, options: ScanOptions): Promise<DayCount> {
     return this.#run("countDay", task, options);
   }
 
-  /** Has every thread close the file of a segment that was deleted: until then it takes a descriptor and its place on disk. */
+  /** Makes every thread close the file of a deleted segment, which takes a descriptor and its place on disk until then. */
   forget(path: string): void {
     this.#images.delete(path);
     this.#pool.broadcast("forget", { path });
   }
 
-  /** A mask for each of the older sources. */
-  #findDuplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask[]> {
-    return this.#run("duplicates", this.#imaged(task), options);
-  }
-
-  /** A mask for each filter. */
-  #findMatches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<FoundMatches> {
-    return this.#run("matches", this.#imaged(task), options);
-  }
-
+  /** Runs a scan on a thread. Its sources come with the indexes that threads have decoded before. */
   #scan<K extends ScanKind>(
     kind: K,
     task: TaskOf<K, LocalRef>,
     options: ScanOptions,
-  ): Promise<AnswerOf<K>> {
-    return this.#run(kind, this.#imaged(task), options);
-  }
-
-  /** The task, its sources with the indexes that threads have decoded before. */
-  #imaged<K extends ScanKind>(task: TaskOf<K, LocalRef>): TaskOf<K, ImagedRef> {
+  ): Promise<ThreadAnswer<K>> {
     const refs = refsOf<LocalRef>(task).map((ref): ImagedRef => {
       const image = ref.kind === "segment" ? this.#images.get(placeOf(ref)) : undefined;
       return image === undefined ? ref : { ...ref, image };
     });
-    return withRefs<K, ImagedRef>(task, refs);
+    return this.#run(kind, withRefs<K, ImagedRef>(task, refs), options);
   }
 
-  /** Throws SlotsMissing when a source is partly in the cache, and what the job needs of it is not there. */
+  /** Throws SlotsMissing when the cache lacks a part of a source that the job needs. */
   async #run<T>(
     name: ScanJob,
     payload: unknown,
@@ -233,4 +218,44 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     if (isMissing(value)) throw new SlotsMissing(value.missingSlots);
     return value;
   }
+}
+
+const maxHashes = 20_000;
+const hashes = new LRUCache<string, readonly [number, number]>({ max: maxHashes });
+
+/**
+ * Keys of sources, in order of their first times. A key is the same when a source and the earlier sources that it meets in time are the
+ * same: then it shares the same rows with them.
+ */
+export function meetingKeys(sources: readonly LocalRef[]): string[] {
+  const byEnd = [...sources.keys()].sort((a, b) => {
+    const [first, second] = [sources[a]!.maxNs, sources[b]!.maxNs];
+    return first < second ? -1 : first > second ? 1 : 0;
+  });
+  // Sums of the hashes of the earlier sources that have not ended.
+  let low = 0;
+  let high = 0;
+  let ended = 0;
+  return sources.map(({ id, minNs }) => {
+    for (; sources[byEnd[ended]!]!.maxNs < minNs; ended++) {
+      const [ownLow, ownHigh] = hashOf(sources[byEnd[ended]!]!.id);
+      low = (low - ownLow) >>> 0;
+      high = (high - ownHigh) >>> 0;
+    }
+    const key = `${id}|${low},${high}`;
+    const [ownLow, ownHigh] = hashOf(id);
+    low = (low + ownLow) >>> 0;
+    high = (high + ownHigh) >>> 0;
+    return key;
+  });
+}
+
+function hashOf(id: string): readonly [number, number] {
+  let known = hashes.get(id);
+  if (known === undefined) {
+    const digest = createHash("sha1").update(id).digest();
+    known = [digest.readUInt32LE(0), digest.readUInt32LE(4)];
+    hashes.set(id, known);
+  }
+  return known;
 }

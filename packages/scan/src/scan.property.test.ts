@@ -3,8 +3,8 @@ import { streamKey } from "@skald/logql";
 import { labelsFromObject } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { scanLog } from "./plans/scan-log.js";
-import { openHead } from "./source/head.js";
+import { scanLog } from "./scans/log.js";
+import { openHead } from "./source/source.js";
 import { contextOf, logPlan, rowsOf } from "./testing/scans.js";
 import { makeHead, row, testDayNs } from "./testing/sources.js";
 

@@ -1,24 +1,24 @@
-import { SkaldError } from "@skald/model";
+import { firstIndex, SkaldError } from "@skald/model";
 import type { JobQueue, JobShare, WaitingJob } from "@skald/runtime";
 
 export interface FairQueueOptions {
-  /** Jobs of one tenant that may wait; one more is refused as rate_limited. No limit when absent. */
+  /** Jobs of one tenant that may wait. The next one is refused as rate_limited. No limit when absent. */
   readonly maxOutstandingPerTenant?: number;
-  /** Actors below a tenant that have queues of their own; those further in share one. 0: actors are not looked at. */
+  /** Levels of actors below a tenant with queues of their own. Deeper actors share a queue. 0 ignores actors. */
   readonly maxLevels: number;
-  /** True while no job is to be taken though some wait; asked again whenever a job ends or comes. */
+  /** True while no job may be taken although some wait. It is asked again whenever a job ends or arrives. */
   readonly isHeld?: () => boolean;
 }
 
-/** Of so many jobs taken at one place, one is the oldest that waits there, whatever it costs. */
+/** Every n-th job taken at one place is the oldest one there, whatever it costs. */
 const oldestEvery = 4;
 const retryAfterSeconds = 1;
 const nobody: JobShare = { tenant: "", actors: [], cost: 0 };
 
 /**
- * A tree of queues: a tenant, then its actors from the outside in. At each level whoever waits is served in turn, so a
+ * A tree of queues: a tenant, then its actors from the outside in. At each level all that wait are served in turn, so a
  * tenant or an actor with a thousand jobs is served as often as one with a single job. Among the jobs of one place those
- * that cost least go first, and every now and then the oldest, so that none waits for ever.
+ * that cost least go first, and sometimes the oldest, so that none waits forever.
  */
 export class FairQueue implements JobQueue {
   readonly #options: FairQueueOptions;
@@ -76,7 +76,7 @@ class Place {
   #own: Waiting[] = [];
   readonly #below = new Map<string, Place>();
   #taken = 0;
-  /** Whether the jobs of this place itself have their turn next, among the places below. */
+  /** Whether the next turn is for the jobs of this place itself, not for a place below. */
   #ownTurn = true;
 
   at(path: readonly string[]): Place | undefined {
@@ -109,7 +109,7 @@ class Place {
     const [next] = this.#below;
     if (next === undefined) return this.#takeOwn();
     const [name, place] = next;
-    // To the end of the round, or out of the tree.
+    // It moves to the end of the round, or out of the tree.
     this.#below.delete(name);
     const taken = place.take();
     if (place.size > 0) this.#below.set(name, place);
@@ -137,15 +137,8 @@ class Place {
     return oldest;
   }
 
-  /** Where a job comes among those that wait here, by halving. */
+  /** The position of a job among those that wait here, by binary search. */
   #rankOf({ cost }: Waiting): number {
-    let low = 0;
-    let high = this.#own.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#own[middle] as Waiting).cost <= cost) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(0, this.#own.length, (i) => (this.#own[i] as Waiting).cost > cost);
   }
 }

@@ -18,11 +18,11 @@ import { FairQueue } from "./fair-queue.js";
 
 /** Queriers that a call may be lost with before it fails. */
 const maxLost = 3;
-/** Calls go together until they are so large. */
+/** Calls are taken together up to this size. */
 const maxTakenBytes = 256 * 1024;
-/** A querier that does not watch again within this is gone. */
+/** A querier that does not watch again within this time is gone. */
 const watchGraceMs = 10_000;
-/** A watch ends after this, so that the querier shows that it is there: the connection of a lost one may stay for hours. */
+/** A watch ends after this time, so that the querier shows that it is alive: the connection of a dead one may stay for hours. */
 const watchMs = 5_000;
 
 export interface SchedulerOptions {
@@ -44,7 +44,7 @@ interface Entry extends WaitingJob {
   readonly since: number;
   queueSeconds: number;
   lost: number;
-  /** Who runs it. */
+  /** The querier that runs it. */
   querier: string | undefined;
   readonly resolve: (answer: ScheduledAnswer) => void;
   readonly reject: (error: unknown) => void;
@@ -52,25 +52,25 @@ interface Entry extends WaitingJob {
 
 interface WatchingQuerier {
   readonly running: Set<Entry>;
-  /** What it was not told of yet. */
+  /** Cancelled calls that it has not heard of yet. */
   cancelled: number[];
-  /** Ends the watch that is under way. */
+  /** Ends the current watch. */
   tell: (() => void) | undefined;
   watches: number;
 }
 
 interface Taker {
   readonly querier: string;
-  /** Calls that it has room for. */
+  /** The number of calls that it has room for. */
   readonly max: number;
   readonly give: (entries: readonly Entry[]) => void;
   readonly refuse: (error: unknown) => void;
 }
 
-/** The fair queue between frontends and queriers: whoever is free takes the call whose turn it is. */
+/** The fair queue between frontends and queriers: a free querier takes the next call. */
 export class Scheduler implements Contract {
   readonly #queue: FairQueue;
-  /** Calls that had their turn with a querier that is not to run them. */
+  /** Calls whose turn came with a querier that must not run them. */
   readonly #apart = new Set<Entry>();
   readonly #clock: SteadyClock;
   readonly #sleep: Sleep;
@@ -196,7 +196,7 @@ export class Scheduler implements Contract {
     if (known.cancelled.length === 0) await this.#untilTold(known, signal);
     this.#stop.signal.throwIfAborted();
     if (signal.aborted) {
-      // Its connection is gone, and nothing else ends a watch.
+      // Only a lost connection aborts a watch.
       this.#lose(querier);
       throw signal.reason;
     }
@@ -206,7 +206,7 @@ export class Scheduler implements Contract {
     return { ids };
   }
 
-  /** Until there is something to tell a querier of, or it is time to hear of it. */
+  /** Waits until there is news for a querier, or until it is time for its next watch. */
   async #untilTold(querier: WatchingQuerier, signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve) => {
       const over = new AbortController();
@@ -245,7 +245,7 @@ export class Scheduler implements Contract {
     }
   }
 
-  /** The calls whose turn it is, no more than a querier's share of those that wait. */
+  /** Takes the next calls, at most a querier's share of those that wait. */
   #takeFor({ querier: name, max }: Taker): readonly Entry[] {
     const querier = this.#queriers.get(name) as WatchingQuerier;
     const share = Math.min(max, Math.ceil(this.waiting / this.#queriers.size));
@@ -278,7 +278,7 @@ export class Scheduler implements Contract {
     }
   }
 
-  /** Whether a querier is none that a call avoids, or there is no other. */
+  /** Whether a call does not avoid a querier, or avoids all queriers. */
   #mayRun(querier: string, { call: { avoid } }: Entry): boolean {
     return (
       !avoid.includes(querier) || [...this.#queriers.keys()].every((name) => avoid.includes(name))
@@ -299,7 +299,7 @@ export class Scheduler implements Contract {
     querier.tell?.();
   }
 
-  /** What a querier had runs elsewhere. */
+  /** Queues the calls of a lost querier again. */
   #lose(name: string): void {
     const querier = this.#queriers.get(name);
     if (querier === undefined) return;
@@ -314,7 +314,7 @@ export class Scheduler implements Contract {
       if (entry.lost >= maxLost) {
         const { lost, queueSeconds } = entry;
         const message = `${lost} queriers were lost while they ran the query`;
-        // It may be what they were lost by.
+        // The call may be what killed them.
         const error = { code: "unavailable", message, isFinal: true };
         entry.resolve({ error, querier: name, queueSeconds });
         continue;

@@ -8,11 +8,10 @@ import {
   type TakenCall,
 } from "@skald/contracts";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
-import type { LaneWidth } from "./lane-width.js";
 
-/** After a scheduler could not be reached it is tried again after this. */
+/** Pause before a scheduler that could not be reached is tried again. */
 const retryMs = 500;
-/** Answers go together until they are so large. */
+/** Answers are sent together up to this size. */
 const maxToldBytes = 256 * 1024;
 
 export interface TakeCallsOptions {
@@ -21,9 +20,9 @@ export interface TakeCallsOptions {
   readonly answer: (call: ScheduledCall, options: CallOptions) => Promise<Uint8Array>;
   /** Calls that are run at a time. */
   readonly width: LaneWidth;
-  /** No further calls are taken once it fires; those that run are ended. */
+  /** Ends the running calls and takes no more. */
   readonly signal: AbortSignal;
-  /** Told when the scheduler cannot be reached, and when it can again (`undefined`). */
+  /** Called with the error when the scheduler cannot be reached, and with `undefined` when it can again. */
   readonly onState?: (error: unknown) => void;
   readonly sleep?: Sleep;
 }
@@ -39,7 +38,7 @@ export async function takeCalls(options: TakeCallsOptions): Promise<void> {
   }
 }
 
-/** Runs until the scheduler cannot be reached; gives why. */
+/** Runs until the scheduler cannot be reached, and returns the error. */
 async function takeWhileConnected(options: TakeCallsOptions): Promise<unknown> {
   const { scheduler, signal, onState } = options;
   const session = { querier: randomUUID() };
@@ -82,7 +81,7 @@ interface Session {
   readonly givesMany: boolean;
 }
 
-/** Runs as many calls at a time as there is room for; what ends at the same time is told, and followed, by one call. */
+/** Runs as many calls at a time as there is room for. One call sends the answers that end together and takes the next calls. */
 class Lanes {
   readonly #options: TakeCallsOptions;
   readonly #session: Session;
@@ -97,7 +96,7 @@ class Lanes {
     this.#session = session;
   }
 
-  /** Rejects with what the scheduler fails with; resolves when the signal is aborted. */
+  /** Rejects with the scheduler's error; resolves when the signal is aborted. */
   async run(): Promise<void> {
     const { signal } = this.#session;
     const { width } = this.#options;
@@ -110,7 +109,7 @@ class Lanes {
     }
   }
 
-  /** Once all that ends now has ended. */
+  /** Fills the lanes after all calls that end now. */
   #fillSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
@@ -120,7 +119,7 @@ class Lanes {
     });
   }
 
-  /** Takes calls for all lanes that have none, and tells what became of others. */
+  /** Takes calls for all free lanes, and sends finished answers. */
   #fill(): void {
     const finished = this.#finished;
     this.#finished = [];
@@ -172,7 +171,7 @@ class Lanes {
   }
 }
 
-/** How many of the first come to no more than the bound, at least one. */
+/** How many of the first outcomes fit into the bound, at least one. */
 function countWithin(outcomes: readonly Outcome[], maxBytes: number): number {
   let bytes = 0;
   const over = outcomes.findIndex(({ body }) => {
@@ -180,4 +179,42 @@ function countWithin(outcomes: readonly Outcome[], maxBytes: number): number {
     return bytes > maxBytes;
   });
   return over < 0 ? outcomes.length : Math.max(1, over);
+}
+
+/** How many calls may be taken at a time. It changes with the number of schedulers. */
+export class LaneWidth {
+  /** The most calls at a time. */
+  readonly most: number;
+  readonly #waiting = new Set<() => void>();
+  #now: number;
+
+  constructor(most: number) {
+    this.most = most;
+    this.#now = most;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Divides the calls among schedulers, at least one for each. */
+  shareAmong(schedulers: number): void {
+    this.#now = Math.ceil(this.most / Math.max(1, schedulers));
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  /** Resolves when it may be another, and when the signal is aborted. */
+  changed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) resolve();
+      const wake = () => {
+        signal.removeEventListener("abort", wake);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      signal.addEventListener("abort", wake, { once: true });
+      this.#waiting.add(wake);
+    });
+  }
 }

@@ -1,2 +1,1 @@
-export type { Endpoint } from "./http/api.js";
-export { everyTarget, wholeApi } from "./process/whole-api.js";
+export { type Endpoint, everyTarget, wholeApi } from "./process/process.js";

@@ -2,18 +2,19 @@ import module from "node:module";
 import { fileURLToPath } from "node:url";
 import v8 from "node:v8";
 
-// Most garbage of a server that ingests are buffers, which V8 counts as heap: by itself it marks its small heaps, of every
-// thread, after each 15 to 30 MB of them, with helper threads that took a fifth of all processor time. A heap may become 2.2
-// times as large as what lives in it first; a limit of the heap is kept nevertheless.
+// Most garbage of a server that ingests is buffers, which V8 counts as heap: by default it marks the small heap of each
+// thread after 15 to 30 MB of them, and its helper threads took a fifth of all processor time. With this flag a heap may grow
+// to 2.2 times its live size first; a limit of the heap still holds.
 v8.setFlagsFromString("--heap-growing-percent=120");
 
-// Compiled code of an earlier start saves a sixth of the next one, so nothing else is imported before this. Node 20 has
-// no such cache; worker threads would win little by it, and hold it in memory.
+// The cache of compiled code saves a sixth of the start time, so nothing else is imported before this line. Node 20 has no
+// such cache; worker threads would gain little from it, and hold it in memory.
 module.enableCompileCache?.(fileURLToPath(new URL(".compile-cache", import.meta.url)));
 const tools = ["inspect", "verify"];
 if (tools.includes(process.argv[2] ?? "")) {
-  const { runTool } = await import("./tools.js");
-  process.exitCode = await runTool(process.argv.slice(2));
+  const { runTool } = await import("@skald/cli");
+  const { loadBucket } = await import("./config/load-config.js");
+  process.exitCode = await runTool(process.argv.slice(2), loadBucket);
 } else {
   await serve();
 }
@@ -23,10 +24,10 @@ async function serve(): Promise<void> {
   const loaded = loadConfig(process.argv.slice(2));
   if ("exit" in loaded) {
     const { code, text } = loaded.exit;
-    // A pipe may take the text in parts: ending before it took the last one would lose it.
+    // A pipe may take the text in parts: exiting before the last one is written would lose it.
     (code === 0 ? process.stdout : process.stderr).write(text, () => process.exit(code));
   } else {
-    // All the rest is loaded only now, so that `-version` and a mistake in a file are answered at once.
+    // The rest is loaded only now, so that `-version` and mistakes in a file are answered at once.
     const { run } = await import("./process/run.js");
     await run(loaded);
   }

@@ -1,6 +1,6 @@
 import { compactionJobs } from "@skald/compactor/jobs";
 import type { RawPush } from "@skald/kernels";
-import { decodePush, type PushBody } from "@skald/push";
+import { decodeBody, type PushBody } from "@skald/push";
 import type { RuleJobName } from "@skald/ruler/jobs";
 import { type JobHandler, type JobResult, serveJobs } from "@skald/runtime";
 import { scanJobs, TailRunner, type TailTask } from "@skald/scan";
@@ -19,7 +19,7 @@ export interface DecodeJob {
 
 const tails = new TailRunner();
 
-/** Few threads ever read rules: what that needs is loaded then. */
+/** Few threads ever read rules, so its code is loaded only then. */
 function ruleJob(name: RuleJobName): JobHandler {
   return async (payload) => (await import("@skald/ruler/jobs")).ruleJobs[name](payload);
 }
@@ -36,7 +36,7 @@ serveJobs({
   },
   tail: (task: TailTask, { check }): JobResult => ({ value: tails.run(task, check) }),
   decode_push: ({ input, maxBytes }: DecodeJob): JobResult => {
-    const push = decodePush(input, maxBytes);
+    const push = decodeBody(input, maxBytes);
     return { value: push, transfer: buffersOf(push) };
   },
   read_rule_group: ruleJob("read_rule_group"),
@@ -44,7 +44,7 @@ serveJobs({
   write_rules: ruleJob("write_rules"),
 });
 
-/** The columns of a push, to be moved instead of copied; views of one buffer name it once. */
+/** The buffers of a push, which are moved instead of copied; each is named once. */
 function buffersOf(push: RawPush): ArrayBuffer[] {
   const buffers = Object.values(push).flatMap((column) =>
     ArrayBuffer.isView(column) ? [column.buffer] : [],

@@ -14,8 +14,12 @@ import os from "node:os";
 import path from "node:path";
 import { ByteWriter } from "../dist/bytes.js";
 import { openSegmentFile, sealSegment } from "../dist/index.js";
-import { decodeDelta, encodeDelta } from "../dist/parquet/delta.js";
-import { decodeByteArrays, encodeLengths } from "../dist/parquet/delta-length.js";
+import {
+  decodeByteArrays,
+  decodeDelta,
+  encodeDelta,
+  encodeLengths,
+} from "../dist/parquet/delta.js";
 import { blockOf, groupHeads, madeUp, makeHead, readBodies } from "./heads.mjs";
 
 const [file, segmentMb = "32"] = process.argv.slice(2);

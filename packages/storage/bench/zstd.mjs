@@ -6,8 +6,8 @@
 // output of one chunk 0.20; the private handle into fresh memory 0.22, into reused memory 0.13; WebAssembly 0.37.
 // docs/decisions/004-zstd-handle.md says what follows from that.
 import zlib from "node:zlib";
-import { openZstdDecoder } from "../dist/zstd/decoder.js";
-import { loadWasmZstd, zstd } from "../dist/zstd/zstd.js";
+import { loadWasmZstd, zstd } from "../dist/zstd.js";
+import { openZstdDecoder } from "../dist/zstd-handle.js";
 
 const blockBytes = 256 * 1024;
 const paddingBytes = 64;

@@ -217,3 +217,10 @@ export interface PageMemory {
   /** That many bytes with padding behind them, whatever they hold. */
   take(bytes: number): Uint8Array;
 }
+
+/** Where each of some lists that follow each other begins, given how long each is, and where the last one ends. */
+export function runningSum(counts: ArrayLike<number>): Uint32Array {
+  const sums = new Uint32Array(counts.length + 1);
+  for (let i = 0; i < counts.length; i++) sums[i + 1] = sums[i]! + counts[i]!;
+  return sums;
+}

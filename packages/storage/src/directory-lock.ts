@@ -7,8 +7,8 @@ import { messageWithCauses } from "@skald/runtime";
 
 /**
  * A directory that one process has to itself. The lock is one of the operating system, on the file `lock`, so it ends
- * with its process however that ends; Node offers such locks through SQLite alone. `lock.owner` tells whoever comes
- * second who has it.
+ * with its process however that ends; Node offers such locks only through SQLite. `lock.owner` says which process
+ * has the lock.
  */
 export class DirectoryLock {
   readonly #dir: string;
@@ -27,7 +27,7 @@ export class DirectoryLock {
     this.#database = database;
   }
 
-  /** False on a Node without SQLite (before 22.13), where nobody is kept out. */
+  /** False on a Node without SQLite (before 22.13), where the lock keeps no process out. */
   get isExclusive(): boolean {
     return this.#database !== undefined;
   }

@@ -1,4 +1,4 @@
-// What a bucket costs queries: a process with an empty disk against a server whose every answer takes some time.
+// Measures what a bucket costs queries: a process with an empty disk reads from a server that delays every answer.
 //
 //     node packages/test/bench/bucket.mjs [MB=100] [DELAY_MS=20]
 //     node packages/storage/bench/swift.mjs node packages/test/bench/bucket.mjs 100      against OpenStack Swift
@@ -110,7 +110,7 @@ async function start(folder, url, children) {
   throw new Error(log);
 }
 
-/** The bucket of a URL, made if it is not there. */
+/** Creates the bucket of a URL unless it exists. */
 async function makeBucket(url) {
   const [, key, secret, host, bucket] = /^s3:\/\/([^:]+):([^@]+)@([^/]+)\/(.+)$/.exec(url);
   const store = new URL(
@@ -126,7 +126,7 @@ async function makeBucket(url) {
   return url;
 }
 
-/** Requests of a kind that a process sent so far. */
+/** Resolves with the number of requests of a kind that a process has sent. */
 async function operations(url, operation) {
   const text = await (await fetch(`${url}/metrics`)).text();
   const name = "loki_objstore_bucket_operations_total";
@@ -142,7 +142,7 @@ function stop(child) {
   });
 }
 
-/** Pushes lines of an hour, in bodies of about a megabyte. */
+/** Pushes the lines of an hour, in bodies of about a megabyte. */
 async function fill(url) {
   const startMs = Date.now() - 3_500_000;
   const lines = 5_000;

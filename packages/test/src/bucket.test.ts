@@ -54,7 +54,7 @@ it("keeps segments in a bucket, where a process with an empty disk finds everyth
   ).toBe(cold);
   expect(await second.kill("SIGTERM")).toBe(0);
 
-  // What was fetched outlives the process, and what the disk lost is fetched again.
+  // The next process has what this one fetched, and fetches again what the disk lost.
   const third = await start(empty);
   expect(await queryLines(third.url, '{app=~".+"}')).toEqual(["of a", "of b", "later"]);
   expect(gets()).toBe(cold);
@@ -63,7 +63,7 @@ it("keeps segments in a bucket, where a process with an empty disk finds everyth
   const fourth = await start(empty);
   expect(await queryLines(fourth.url, '{app=~".+"}')).toEqual(["of a", "of b", "later"]);
   expect(gets()).toBe(2 * cold);
-  // A row that is in the bucket already, from an agent that tries again, counts once.
+  // An agent retries a push whose row is already in the bucket: the row counts once.
   expect(
     await pushJson(fourth.url, { app: "a" }, [rowOf.get("a") as readonly [string, string]]),
   ).toBe(204);

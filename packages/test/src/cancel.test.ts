@@ -16,13 +16,13 @@ import { ScanPool } from "@skald/scan";
 import { makeDirectory, makeHead, row } from "@skald/scan/testing";
 import { openHeadBlock, openSegmentFile, readTexts, sealSegment } from "@skald/storage";
 import { type HttpRequest, type HttpResponse, HttpServer } from "@skald/transport";
-import { counterPlaces, type ShareJob } from "./testing/counting-job.js";
+import { counterPlaces, type ShareJob } from "./testing/counting-worker.js";
 import { waitFor } from "./testing/server.js";
 
 const threads = 2;
 const segmentCount = 4;
 const linesPerSegment = 3000;
-/** Expressions that no line matches, but almost: each looks at every byte, a second of work for all of them. */
+/** No line matches these expressions, but every byte must be looked at: together they cost about a second. */
 const filters = ["g-p", "h-q", "i-r", "j-s", "k-t"].map(
   (last) => `!~ \`(x|y|xy|yx)+[0-9a-f]{3}(z|zz)?[${last}]$\``,
 );
@@ -37,7 +37,7 @@ const pool = new WorkerPool({
 });
 const checks = () => Atomics.load(counters, counterPlaces.checks);
 let timeoutMs = 0;
-/** Checks when the signal of the last query fired. */
+/** The number of checks when the signal of the last query fired. */
 let checksAtAbort = 0;
 let aborted = false;
 let blocks = 0;
@@ -87,7 +87,7 @@ afterAll(async () => {
   directory.remove();
 });
 
-/** About 12 MB of lines that the expression almost matches. */
+/** Seals about 12 MB of lines that the expressions almost match. */
 function sealLines(number: number): SegmentRef {
   const filler = "xyxyyxabc".repeat(450);
   const start = number * linesPerSegment;
@@ -113,7 +113,7 @@ function querierOf(refs: readonly SegmentRef[]): Querier {
   return new Querier({ ingester, catalog, scanner: new ScanPool(pool), threads, corrupt });
 }
 
-/** Notes how far the scans were when a query was given up. */
+/** Notes the number of checks at the time when a query is cancelled. */
 function watched(querier: Querier): QuerierContract {
   return {
     run: (kind, request, options) => {
@@ -134,7 +134,7 @@ const ask = (signal?: AbortSignal) => {
   return fetch(`${url}/loki/api/v1/query?${params}`, signal === undefined ? {} : { signal });
 };
 
-/** Resolves when every thread has run another job, which it does after what it was busy with. */
+/** Resolves when every thread has run one more job, and so has ended what it was doing before. */
 async function poolIsIdle(): Promise<void> {
   Atomics.store(counters, counterPlaces.threads, 0);
   const share: ShareJob = { counters, threads };
@@ -142,7 +142,7 @@ async function poolIsIdle(): Promise<void> {
   await Promise.all(Array.from({ length: threads }, () => pool.run("share", share, lane)));
 }
 
-/** A thread may be between its look at the flag and its count, and then in a block, when the signal fires. */
+/** When the signal fires, a thread may have checked the flag but not counted the check, and may be inside a block. */
 const checksAfterAbort = 2 * threads;
 
 describe("a heavy query over 50 MB of sealed data", () => {

@@ -31,7 +31,7 @@ let lines: string[];
 beforeAll(async () => {
   const folder = makeFolder();
   server = await startServer(folder, ["-frontend.support-parquet-encoding"]);
-  // A log that a real system wrote; each line is made unique so that equal ones are told apart.
+  // A real system wrote this log. A number makes each line unique.
   const found = readFileSync(systemLog, "utf8").trim().split("\n");
   lines = Array.from({ length: lineCount }, (_, i) => `${found[i % found.length]} #${i}`);
   file = join(folder, "system.log");
@@ -45,11 +45,11 @@ afterAll(async () => {
 
 describe("a system log through real clients", () => {
   it.each([
-    ["pino", "pino.js", [], (line: string) => (JSON.parse(line) as { msg: string }).msg],
-    ["winston-protobuf", "winston.js", ["protobuf"], (line: string) => line],
-    ["winston-json", "winston.js", ["json"], (line: string) => line],
-  ] as const)("%s", async (app, script, args, textOf) => {
-    await runClient(script, [server.url, file, ...args]);
+    ["pino", "pino", [], (line: string) => (JSON.parse(line) as { msg: string }).msg],
+    ["winston-protobuf", "winston", ["protobuf"], (line: string) => line],
+    ["winston-json", "winston", ["json"], (line: string) => line],
+  ] as const)("%s", async (app, client, args, textOf) => {
+    await runClient(client, [server.url, file, ...args]);
     await waitFor(
       async () =>
         (await queryNumber(server.url, `sum(count_over_time({app="${app}"}[1h]))`)) >= lines.length,
@@ -67,7 +67,7 @@ describe("a system log through real clients", () => {
   });
 
   it.each(["json", "protobuf"])("OpenTelemetry in %s", async (form) => {
-    await runClient("otel.js", [server.url, file, form]);
+    await runClient("otel", [server.url, file, form]);
     const streams = await queryStreams(server.url, `{service_name="otel-${form}"}`);
     const rows = streams.flatMap(({ stream, values }) =>
       values.map(([, line]) => ({ stream, line })),
@@ -177,12 +177,42 @@ describe("a system log through real clients", () => {
   });
 });
 
-function runClient(script: string, args: readonly string[]): Promise<string> {
-  const path = fileURLToPath(new URL(`testing/clients/${script}`, import.meta.url));
-  return run(process.execPath, [path, ...args]);
+needs("syslog-ng")("syslog-ng pushes a thousand lines", async () => {
+  const sent = Array.from({ length: lineCount }, (_, i) => `level=warn msg=message id=${i}`);
+  const folder = makeFolder();
+  const config = join(folder, "syslog-ng.conf");
+  writeFileSync(config, syslogNgConfig(server.url));
+  const files = ["persist-file", "control", "pidfile"].map(
+    (key) => `--${key}=${join(folder, key)}`,
+  );
+  const agent = spawn("syslog-ng", ["-F", "--no-caps", "-f", config, ...files], {
+    stdio: ["pipe", "ignore", "inherit"],
+  });
+  const gone = new Promise((resolve) => agent.once("close", resolve));
+  try {
+    agent.stdin.write(`${sent.join("\n")}\n`);
+    await waitFor(
+      async () =>
+        (await queryNumber(server.url, 'sum(count_over_time({app="syslog-ng"}[1h]))')) >=
+        sent.length,
+    );
+  } finally {
+    agent.kill("SIGTERM");
+    await gone;
+  }
+  const streams = await queryStreams(server.url, '{app="syslog-ng"}');
+  expect(streams.map(({ stream }) => stream)).toEqual([
+    { app: "syslog-ng", service_name: "syslog-ng", agent: "syslog-ng", detected_level: "warn" },
+  ]);
+  expect(streams[0]?.values.map(([, line]) => line).sort()).toEqual([...sent].sort());
+});
+
+function runClient(client: string, args: readonly string[]): Promise<string> {
+  const path = fileURLToPath(new URL("testing/log-client.js", import.meta.url));
+  return run(process.execPath, [path, client, ...args]);
 }
 
-/** Runs a program to its end; resolves with its output, rejects with it when it fails. */
+/** Runs a program until it exits; resolves with its output, and rejects with its errors when it fails. */
 function run(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -199,4 +229,21 @@ function run(command: string, args: readonly string[]): Promise<string> {
       code === 0 ? resolve(out) : reject(new Error(`${command} ended with ${code}: ${errors}`)),
     );
   });
+}
+
+/** A configuration that takes lines from standard input and pushes them as JSON, 100 at a time. */
+function syslogNgConfig(url: string): string {
+  const stream = '{\\"stream\\":{\\"app\\":\\"syslog-ng\\"},\\"values\\":';
+  return `@version: 3.38
+source lines { stdin(flags(no-parse)); };
+destination push {
+  http(
+    url("${url}/loki/api/v1/push") method("POST") headers("Content-Type: application/json")
+    batch-lines(100) batch-timeout(100)
+    body-prefix("{\\"streams\\":[") delimiter(",") body-suffix("]}")
+    body("${stream}[[\\"\${R_UNIXTIME}000000000\\",\\"$MSG\\",{\\"agent\\":\\"syslog-ng\\"}]]}")
+  );
+};
+log { source(lines); destination(push); flags(flow-control); };
+`;
 }

@@ -47,7 +47,7 @@ it("keeps every line exactly once while segments are merged, and killed in the m
   for (let round = 0; round < rounds; round++) {
     const server = await startServer(folder, flags);
     const wanted = 1 + random(2);
-    // More rows come only when those that are there do not lead to a merge.
+    // The test pushes more rows only while the rows that exist lead to no merge.
     while ((await mergesOf(server.url)) < wanted) {
       for (let pushes = 0; pushes < 3; pushes++) await push(server.url);
       let polls = 0;

@@ -17,14 +17,14 @@ const flags = [
   "-compactor.retention-enabled",
   "-compactor.delete-request-store=filesystem",
 ];
-/** What is damaged is found by queries, not by the next compaction. */
+/** No head is sealed and nothing is merged, so that queries find the damage. */
 const keepHeads = [
   ...flags,
   "-ingester.chunks-idle-period=1h",
   "-compactor.compaction-interval=1h",
 ];
 
-/** All kinds of files that a process and its store keep. */
+/** Every kind of file that a process and its store keep. */
 const kinds: Readonly<Record<string, RegExp>> = {
   "the log": /^wal\/.*\.wal$/,
   "a local segment": /^ingester\/segments\/.*\.parquet$/,
@@ -40,7 +40,7 @@ const kinds: Readonly<Record<string, RegExp>> = {
 const folder = makeFolder();
 const whole = makeFolder();
 const carriedOut = makeFolder();
-/** Time by line. */
+/** The time of each line. */
 const pushed = new Map<string, string>();
 const secrets = ["secret 1", "secret 2"];
 
@@ -50,7 +50,7 @@ async function push(url: string, lines: readonly string[]): Promise<void> {
   expect(await pushJson(url, { app: "a" }, values)).toBe(204);
 }
 
-/** A killed process with files of every kind, kept aside in `whole`. */
+/** Kills a process that has files of every kind, and copies its folder to `whole`. */
 beforeAll(async () => {
   const first = await startServer(folder, flags);
   const rows = (part: number) =>
@@ -74,7 +74,7 @@ beforeAll(async () => {
   cpSync(folder, whole, { recursive: true });
 });
 
-/** The same once the rows of the delete request are gone from the newest index, and the segments that had them are still stored. */
+/** The same folder later: the newest index has no rows of the delete request, and the store still has the segments with them. */
 beforeAll(async () => {
   const { url, kill } = await startServer(folder, [
     ...flags,
@@ -101,7 +101,7 @@ function damage(path: string, random: Random): string {
   return `${isFlip ? "a bit of" : "cut off at"} byte ${at} of ${bytes.length}`;
 }
 
-/** What is wrong with the answers over a folder, in words. */
+/** Describes what is wrong with the answers from a folder; empty when they are right. */
 async function wrongOf(mayLack: (counts: Counts) => boolean): Promise<string[]> {
   const server = await startServer(folder, keepHeads);
   const params = new URLSearchParams({ query: '{app="a"}', limit: "5000", since: "1h" });
@@ -131,7 +131,7 @@ async function wrongOf(mayLack: (counts: Counts) => boolean): Promise<string[]> 
 
 interface Counts {
   readonly warnings: number;
-  /** Damaged places of the log. */
+  /** How many places of the log are damaged. */
   readonly lost: number;
 }
 
@@ -150,7 +150,7 @@ describe("a bit turned over, or the end cut off, of", () => {
         const files = filesBelow(folder, "").filter((path) => kind.test(path));
         const file = files[random(files.length)] as string;
         const how = damage(join(folder, file), random);
-        // Only the log has no copy.
+        // Only the log has no copy elsewhere.
         const wrong = await wrongOf(({ lost }) => kind === kinds["the log"] && lost > 0);
         expect({ file, how, wrong }).toEqual({ file, how, wrong: [] });
       }

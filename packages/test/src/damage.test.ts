@@ -22,9 +22,9 @@ afterAll(removeFolders);
 
 const keepLog = ["-ingester.flush-on-shutdown=false"];
 
-/** Pushes one line each, in order. */
+/** Sends one push for each line, in order. */
 async function pushLines(server: TestServer, app: string, lines: readonly string[]): Promise<void> {
-  // The clock may step back between two pushes, and the order of the lines is looked at.
+  // The clock may step back between two pushes, but the test checks the order of the lines.
   const start = BigInt(nowNs());
   for (const [i, line] of lines.entries())
     expect(await pushJson(server.url, { app }, [[String(start + BigInt(i)), line]])).toBe(204);
@@ -38,14 +38,14 @@ function lastLog(folder: string): string {
   return join(folder, "wal", files.at(-1) as string);
 }
 
-/** Turns one bit over. */
+/** Flips one bit of a file. */
 function flip(path: string, at: number): void {
   const bytes = readFileSync(path);
   bytes[at] = (bytes[at] as number) ^ 1;
   writeFileSync(path, bytes);
 }
 
-/** A copy of a stopped process's folder. */
+/** Copies the folder of a stopped process. */
 function copyFolder(folder: string): string {
   const copy = makeFolder();
   cpSync(folder, copy, { recursive: true });
@@ -53,7 +53,7 @@ function copyFolder(folder: string): string {
 }
 
 describe("a log of twenty lines, each its own record", () => {
-  // Each test goes on with what the one before it left.
+  // Each test continues with the folder of the test before it.
   const folder = makeFolder();
   beforeAll(async () => {
     const server = await startServer(folder, keepLog);
@@ -86,7 +86,7 @@ describe("a log of twenty lines, each its own record", () => {
     expect(missing).toHaveLength(1);
     expect(missing[0]).not.toBe("line 18");
     expect(found).toHaveLength(18);
-    // What was cut and written to again is whole.
+    // A log that was cut and then written to again is whole.
     expect(await queryLines(second.url, '{app="c"}')).toEqual(["after"]);
     expect(await readMetric(second.url, corruptions, { type: "torn" })).toBe(0);
     expect(filesBelow(join(folder, "wal"), ".corrupt")).toHaveLength(1);
@@ -113,14 +113,14 @@ const damages: [string, (good: Buffer) => Uint8Array | string][] = [
 const as = (tenant: string) => ({ "x-scope-orgid": tenant });
 const wanted = [...numbered(50).map((l) => `old ${l}`), ...numbered(50).map((l) => `new ${l}`)];
 
-/** Puts a damaged file in the place of a segment; the store may have the same file by another link. */
+/** Replaces a segment by a damaged file. The old file stays as it is, because the store may have a hard link to it. */
 function replace(path: string, damage: (good: Buffer) => Uint8Array | string): void {
   const bytes = damage(readFileSync(path));
   rmSync(path);
   writeFileSync(path, bytes);
 }
 
-/** Damages the first segment of each tenant that is named after a damage; `folderOf` says where its segments are. */
+/** Each tenant is named after a kind of damage, which its first segment gets; `folderOf` gives the folder of its segments. */
 function damageSegments(folderOf: (tenant: string) => string): void {
   for (const [tenant, damage] of damages) {
     const [path] = filesBelow(folderOf(tenant), ".parquet");
@@ -132,7 +132,7 @@ describe("segments", () => {
   const flags = ["-auth.enabled=true", ...keepLog];
   let folder: string;
 
-  /** A stopped process with two segments of each tenant, on the local disk and in the store. */
+  /** A stopped process has two segments of each tenant, on the local disk and in the store. */
   beforeAll(async () => {
     folder = makeFolder();
     const server = await startServer(folder, flags);

@@ -43,7 +43,7 @@ it("deleted rows are never seen again: not after kill -9, and not once they left
   };
 
   const before = await startServer(first, flags);
-  // Half of the rows in a segment, half of them in a head.
+  // Half of the rows are in a segment, the others in a head.
   await push(before.url, lines.slice(0, 2));
   expect((await fetch(`${before.url}/flush`, { method: "POST" })).status).toBe(204);
   await push(before.url, lines.slice(2));
@@ -60,7 +60,7 @@ it("deleted rows are never seen again: not after kill -9, and not once they left
   await expectDeleted(again.url);
   expect(await again.kill("SIGTERM")).toBe(0);
 
-  // A process without copies of its own, that need not wait for whoever might cancel.
+  // This process has no local copies, and does not wait for a cancellation.
   const after = await startServer(second, [
     ...flags,
     "-compactor.delete-request-cancel-period=0s",
@@ -131,7 +131,7 @@ it("deleted rows stay away when the newest index of their day is damaged, also a
     String(BigInt(nowNs()) - BigInt(hours) * hourNs + BigInt(i));
   const flush = async (url: string) =>
     expect((await fetch(`${url}/flush`, { method: "POST" })).status).toBe(204);
-  // A day of which all goes, and one of which some rows go.
+  // The request deletes all rows of one day, and some rows of another.
   const days = [
     ["secret 0", "secret 1"],
     ["public 2", "secret 3"],
@@ -149,7 +149,7 @@ it("deleted rows stay away when the newest index of their day is damaged, also a
       writeFileSync(join(folder, file), bytes);
     }
   };
-  /** Undefined while a day cannot be answered. */
+  /** Undefined while queries of a day fail. */
   const read = async (url: string): Promise<string[] | undefined> => {
     const range = { query: '{app="a"}', start: ago(60, 0) };
     const response = await fetch(`${url}/loki/api/v1/query_range?${new URLSearchParams(range)}`);
@@ -193,7 +193,7 @@ it("deleted rows stay away when the newest index of their day is damaged, also a
   await expectPublic(server.url);
   await server.kill("SIGKILL");
 
-  // A query finds the damage, not the next compaction.
+  // Compaction runs rarely, so that a query finds the damage.
   damage();
   server = await startServer(folder, [...flags, "-compactor.compaction-interval=1h"]);
   await expectPublic(server.url);

@@ -9,14 +9,14 @@ import { makeFolder, removeFolders, startServer } from "./testing/server.js";
 afterAll(removeFolders);
 
 /**
- * What may differ: where several rows fail a query, the one that is named is that of the scan that ended first, and sums of
- * floats are added up in another order.
+ * Two differences are allowed. Where several rows fail a query, the error names the row of the scan that ended first. Floats
+ * are added in another order.
  */
 const allowed: readonly DifferenceClass[] = ["error text", "last digits of a value"];
 const spanMs = 30 * 3_600_000;
 const flags = [
   "-server.worker-threads=2",
-  // Several local segments, and the rest in heads.
+  // The rows are in several local segments, and the last ones in heads.
   "-ingester.head-target-size=64KB",
 ];
 let calls: readonly Asked[];

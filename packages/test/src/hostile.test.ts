@@ -1,7 +1,7 @@
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { makePushBody, rapidResets, snappyLiterals } from "@skald/testkit";
-import { getJson, pushJson, queryStreams } from "./testing/client.js";
+import { getJson, openWire, pushJson, queryStreams } from "./testing/client.js";
 import {
   makeFolder,
   peakMemoryBytes,
@@ -9,16 +9,15 @@ import {
   startServer,
   type TestServer,
 } from "./testing/server.js";
-import { openWire } from "./testing/wire.js";
 
 const MiB = 1024 * 1024;
 const GiB = 1024 * MiB;
 
 let server: TestServer;
-/** Another one, that waits for no request for long. */
+/** A second server, which waits only a short time for a request. */
 let impatient: TestServer;
 let served = 0;
-/** Long enough for a push on a busy machine, which must not be cut. */
+/** Long enough that no push is cut off on a busy machine. */
 const patienceMs = 3000;
 
 beforeAll(async () => {
@@ -42,13 +41,13 @@ async function push(body: Uint8Array | string, headers: Record<string, string>) 
   return { status: response.status, text: await response.text() };
 }
 
-/** The field of a push body for a stream with labels and no rows. */
+/** The field of a push body with a stream that has labels and no rows. */
 const emptyStream = Buffer.from('\x0a\x09\x0a\x07{a="b"}');
 const nowNs = () => `${BigInt(Date.now()) * 1_000_000n}`;
 const stream = (labels: string, values: string) =>
   `{"streams":[{"stream":${labels},"values":[${values}]}]}`;
 
-/** The process still runs, says so, takes a push and gives it back. */
+/** Checks that the process still runs, is ready, takes a push and answers a query for it. */
 async function expectServing({ process, url } = server): Promise<void> {
   expect(process.exitCode).toBeNull();
   const ready = await fetch(`${url}/ready`);
@@ -222,7 +221,7 @@ describe("hostile HTTP", () => {
     const outlive = async (text: string) => {
       const wire = await openWire(impatient.port);
       await wire.send(text);
-      // Something comes all the time, so that only the time of the whole request ends it.
+      // Bytes arrive all the time, so that only the limit for the whole request ends it.
       const drip = setInterval(() => void wire.send("x"), 100);
       await wire.closed();
       clearInterval(drip);
@@ -294,7 +293,7 @@ describe("hostile HTTP", () => {
     for (let sent = 0; sent < total && !wire.socket.destroyed; sent += part.length)
       await wire.send(part);
     const text = await wire.closed();
-    // The refusal may be lost when the other side resets a connection that is still being written to.
+    // The refusal may be lost, because the server resets a connection that is still written to.
     if (text !== "") expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     await expectServing();
   });
@@ -360,12 +359,12 @@ describe("after all that", () => {
   });
 
   it("the process never took the memory of bombs that are unpacked", () => {
-    // It takes about a gigabyte; each of its threads would take two for the smallest bomb.
+    // The process takes about a gigabyte; each thread would take two more for the smallest bomb.
     expect(peakMemoryBytes(server)).toBeLessThan(1.5 * GiB);
   });
 });
 
-/** A snappy block that announces so many bytes and holds a few. */
+/** A snappy block that announces more bytes than it has. */
 function snappyBomb(bytes: number): Uint8Array {
   const header: number[] = [];
   for (let rest = bytes; ; rest = Math.floor(rest / 128)) {
@@ -378,15 +377,15 @@ function snappyBomb(bytes: number): Uint8Array {
   return Buffer.concat([Buffer.from(header), Buffer.alloc(10_000)]);
 }
 
-/** Raw deflate of so many megabytes of zeros, a kilobyte for each. */
+/** Raw deflate of some megabytes of zeros; it has a kilobyte for each megabyte. */
 function deflatedZeros(megabytes: number): Buffer {
   const zeros = Buffer.alloc(MiB);
-  // A block that ends with a full flush stands for itself, so it can be repeated.
+  // A block that ends with a full flush does not depend on others, so it can be repeated.
   const block = deflateRawSync(zeros, { finishFlush: constants.Z_FULL_FLUSH });
   return Buffer.concat([...new Array<Buffer>(megabytes - 1).fill(block), deflateRawSync(zeros)]);
 }
 
-/** The frame of gzip around raw deflate; its checksum is wrong, but nobody gets that far. */
+/** The gzip frame around raw deflate; its checksum is wrong, but the server stops before it. */
 function gzipOf(deflated: Buffer, statedBytes: number): Buffer {
   const head = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
   const tail = Buffer.alloc(8);

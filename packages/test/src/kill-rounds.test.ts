@@ -18,14 +18,14 @@ import {
 afterAll(removeFolders);
 
 const rounds = testRuns(4);
-/** From so many rounds on each step must have been cut short. */
+/** After this number of rounds each step must have been interrupted at least once. */
 const manyRounds = 100;
-/** After so many rounds a server is left alone until it has cleared up, and the next ones begin with nothing. */
+/** After this number of rounds a server gets the time to clear up, and the next round starts with an empty folder. */
 const roundsOfAPlace = 25;
-/** Most of the time one process works alone, on one processor. */
+/** A round mostly waits for one process on one processor, so that several rounds run at a time. */
 const placesAtOnce = 2;
 const roundMs = 30_000;
-/** A busy machine takes minutes to clear what many killed processes left. */
+/** A busy machine needs minutes to clear what many killed processes left. */
 const restMs = 240_000;
 const dayMs = 86_400_000;
 const steps = ["seal", "upload", "merge", "index", "delete", "drop"];
@@ -71,9 +71,9 @@ describe.each([
 interface Rounds {
   readonly rounds: number;
   readonly random: Random;
-  /** Told what was cut short, and at what it was. */
+  /** Called with the step that the kill interrupted, and with the moment of the kill. */
   readonly caught: Set<string>;
-  /** Another place has failed. */
+  /** Whether another place has failed. */
   readonly signal: AbortSignal;
 }
 
@@ -84,7 +84,7 @@ async function killAgainAndAgain(
   const rows = new KnownRows();
   for (let round = 0; round < rounds; round++) {
     signal.throwIfAborted();
-    // Now and then it does not even come to be ready.
+    // Some processes are killed before they are ready.
     if (random(8) === 0) await killWhileStarting(place, random);
     const server = await startServer(place.folder, place.flags);
     expect(await rows.check(server.url)).toEqual([]);
@@ -116,8 +116,8 @@ interface Load {
 }
 
 /**
- * Pushes and deletes until the process is killed. Now and then all wait for a flush: only where no row is in the log alone can it be
- * cut, and local copies be dropped.
+ * Pushes and deletes until the process is killed. Sometimes it waits for a flush, because the process cuts its log and drops
+ * local copies only when every row is also in a segment.
  */
 async function pushUntilKilled({ url }: TestServer, { killer, rows, random }: Load): Promise<void> {
   let flushed = Promise.resolve();
@@ -145,12 +145,12 @@ async function pushUntilKilled({ url }: TestServer, { killer, rows, random }: Lo
   await Promise.all([pushAll(), pushAll(), deleteSome()]);
 }
 
-/** A process that is killed meanwhile does not answer. */
+/** Ignores the failure of a request to a process that is killed meanwhile. */
 async function flush(url: string): Promise<void> {
   await fetch(`${url}/flush`, { method: "POST" }).catch(() => undefined);
 }
 
-/** Leaves a server alone until nothing is left that should not be there. */
+/** Waits until a server has removed everything that it no longer needs. */
 async function rest(place: Place, rows: KnownRows, rounds: number): Promise<void> {
   const server = await startServer(place.folder, place.flags);
   expect(await rows.check(server.url, rounds)).toEqual([]);

@@ -30,7 +30,7 @@ afterAll(async () => {
   await removeFolders();
 });
 
-/** Metrics that public dashboards and alerts read, of what is built, with the labels by which they group. */
+/** Metrics that public dashboards and alerts read, with the labels that they group by. */
 it.each([
   ["build_info", "version"],
   ["request_duration_seconds_count", "method route status_code ws"],
@@ -93,7 +93,7 @@ it("each kind of query is counted once", () => {
 
 needs("promtool")("names are those that promtool takes", () => {
   const { stdout, stderr } = spawnSync("promtool", ["check", "metrics"], { input: text });
-  // Dashboards know them by these names.
+  // Dashboards use these names.
   expect(`${stdout}${stderr}`.trim().split("\n").sort()).toEqual([
     'loki_compactor_pending_delete_requests_count non-histogram and non-summary metrics should not have "_count" suffix',
     'loki_ingester_chunk_bounds_hours use base unit "seconds" instead of "hours"',

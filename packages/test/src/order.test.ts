@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from "@jest/globals";
-import { pushJson, queryLines, readMetric } from "./testing/client.js";
+import { nowNs, pushJson, queryLines, queryNumber, readMetric } from "./testing/client.js";
 import { makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
 
 afterAll(removeFolders);
@@ -13,7 +13,7 @@ it("has rows of equal time in the order they came in: in heads, flushed, replaye
   let server = await startServer(folder, ["-compactor.compaction-interval=1h"]);
   const push = async (): Promise<void> => {
     const round = sent.length;
-    // Of two segments the later one begins first.
+    // The later of two segments begins first.
     const before = nowNs - BigInt(round + 1) * 1_000_000_000n;
     const values = [[String(before), "before"] as const, [String(nowNs), `${round}`] as const];
     expect(await pushJson(server.url, { app: "a" }, values)).toBe(204);
@@ -73,5 +73,21 @@ it("keeps all OTLP records without times, in order, replayed too", async () => {
   await server.kill("SIGKILL");
   server = await startServer(folder);
   expect(await read()).toEqual(sent);
+  await server.kill("SIGTERM");
+});
+
+it("a retry whose metadata comes in another order is the same row", async () => {
+  const server = await startServer(makeFolder());
+  const ns = nowNs();
+  const push = async (metadata: string) => {
+    const body = `{"streams":[{"stream":{"app":"a"},"values":[["${ns}","line",${metadata}]]}]}`;
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${server.url}/loki/api/v1/push`, { method: "POST", headers, body });
+    expect(answer.status).toBe(204);
+  };
+  await push('{"trace":"1","user":"2","zone":"3"}');
+  await push('{"zone":"3","trace":"1","user":"2"}');
+  await push('{"zone":"4","trace":"1","user":"2"}');
+  expect(await queryNumber(server.url, 'sum(count_over_time({app="a"}[1h]))')).toBe(2);
   await server.kill("SIGTERM");
 });

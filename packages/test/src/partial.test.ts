@@ -25,7 +25,7 @@ async function push(body: Uint8Array | string, headers: Record<string, string>) 
   return { status: response.status, text: await response.text() };
 }
 
-/** Two streams: one with good and bad entries of every kind, one whose labels are bad; in either format. */
+/** A push in both formats: streams with good entries and entries with every kind of fault, and a stream with bad labels. */
 function mixed(app: string) {
   const rows = [
     { ns: now, line: "good 1" },

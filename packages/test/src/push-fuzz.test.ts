@@ -78,7 +78,7 @@ function jsonOf(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-/** A field of protobuf that has a length below 128. */
+/** A protobuf field with a length below 128. */
 function field(number: number, ...parts: readonly (Buffer | string)[]): Buffer {
   const content = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
   return Buffer.concat([Buffer.of((number << 3) | 2, content.length), content]);
@@ -106,7 +106,7 @@ const encoders: Readonly<Record<string, (body: Uint8Array) => Uint8Array>> = {
   lz4: (body) => body,
 };
 
-/** A request with faults in its body before or behind the encoding, and now and then with wrong headers. */
+/** A request whose body was damaged before or after its encoding, and which sometimes has wrong headers. */
 function faulty(form: Form, random: Random): RequestInit {
   const encodings = Object.keys(encoders);
   const encoding = encodings[random(encodings.length)] as string;

@@ -7,7 +7,7 @@ import { makeFolder, removeFolders, startServer, type TestServer } from "./testi
 
 let server: TestServer;
 
-/** Tenants by the limit that they have; agents and dashboards know the texts that tell of it. */
+/** The tenants, each with one low limit. Agents and dashboards know the texts of these errors. */
 const overrides = {
   rate: { ingestion_rate_mb: 0.00001, ingestion_burst_size_mb: 0.00001 },
   stream_rate: { per_stream_rate_limit: "10B", per_stream_rate_limit_burst: "10B" },
@@ -26,7 +26,7 @@ const overrides = {
 beforeAll(async () => {
   const folder = makeFolder();
   const file = join(folder, "overrides.yaml");
-  // JSON is YAML.
+  // A JSON text is also YAML.
   writeFileSync(file, JSON.stringify({ overrides }));
   server = await startServer(folder, ["-auth.enabled=true", `-runtime-config.file=${file}`]);
 });

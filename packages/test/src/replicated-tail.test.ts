@@ -31,13 +31,13 @@ function oneRow(line: string, ms: number): LogResult {
   };
 }
 
-/** An ingester on a port of its own, whose tails get the lines that are pushed. */
+/** An ingester on its own port, whose tails get the lines that a test pushes. */
 async function startIngester() {
   const open = new Set<(row: LogResult | undefined) => void>();
   const tailer: Tailer = {
     async *tail(_, { signal }) {
       const rows: (LogResult | undefined)[] = [];
-      let wake = () => undefined as void;
+      let wake: () => void = () => undefined;
       const take = (row: LogResult | undefined) => {
         rows.push(row);
         wake();

@@ -14,7 +14,7 @@ beforeAll(async () => {
     "-querier.cache-instant-metric-results",
     "-server.worker-threads=2",
     "-ingester.head-target-size=64KB",
-    // Lines may be as late as they like.
+    // Lines may be late without a limit.
     "-ingester.max-chunk-age=200h",
     "-compactor.retention-enabled",
     "-compactor.delete-request-store=filesystem",
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(removeFolders);
 
-/** As in the test of what a restart changes. */
+/** The same differences as in differential.test.ts. */
 const allowed: readonly DifferenceClass[] = ["error text", "last digits of a value"];
 const noCache = { "cache-control": "no-cache" };
 

@@ -2,11 +2,12 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { nowNs, pushJson, queryLines, readMetric } from "./testing/client.js";
-import { binSkald, runProgram } from "./testing/program.js";
 import {
+  binSkald,
   filesBelow,
   makeFolder,
   removeFolders,
+  runProgram,
   spawnServer,
   startServer,
   waitFor,
@@ -32,7 +33,7 @@ const says = /has format version 2, this program knows versions up to 1; nothing
 const whole = makeFolder();
 const wanted: string[] = [];
 
-/** Raises the version of a file as a later program would write it. No checksum covers a version. */
+/** Raises the version of a file, as a later program would write it. No checksum covers the version. */
 function raiseVersion(path: string): void {
   const bytes = readFileSync(path);
   const text = bytes.toString("latin1");
@@ -44,12 +45,12 @@ function raiseVersion(path: string): void {
     writeFileSync(path, text.replace("{", '{"version":2,'));
     return;
   }
-  // The store may have the same file by another link.
+  // The old file stays as it is, because the store may have a hard link to it.
   rmSync(path);
   writeFileSync(path, bytes);
 }
 
-/** Paths and contents below a folder, without those that name a process, or the folder itself. */
+/** The paths and contents of the files below a folder, without files that name a process or the folder. */
 function contentsOf(folder: string, kept = /./): ReadonlyMap<string, string> {
   const paths = filesBelow(folder, "").filter(
     (path) => !/lock(\.owner)?$|^store\.json$/.test(path),
@@ -61,7 +62,7 @@ function contentsOf(folder: string, kept = /./): ReadonlyMap<string, string> {
   );
 }
 
-/** A folder with files of every kind: two segments of each tenant, an index, a delete request, rows in the log, patterns. */
+/** Makes a folder with files of every kind: two segments of each tenant, an index, a delete request, rows in the log, patterns. */
 beforeAll(async () => {
   let count = 0;
   const push = async (url: string, rows: number) => {
@@ -98,7 +99,7 @@ beforeAll(async () => {
   expect(await second.kill("SIGTERM")).toBe(0);
 });
 
-/** What a process over a folder answers each tenant, with the program that knows its files. */
+/** What a process on this folder answers each tenant. */
 async function expectAllRows(folder: string): Promise<void> {
   const server = await startServer(folder, slow);
   for (const tenant of tenants)
@@ -153,7 +154,7 @@ describe("a program that goes back to an older version", () => {
     raiseVersion(path);
     const lacking = makeFolder();
     cpSync(folder, lacking, { recursive: true });
-    // With the ingester's own copies no query needs those of the store.
+    // With the ingester's copies no query would need the store.
     for (const name of ["wal", "ingester"]) rmSync(join(lacking, name), { recursive: true });
     const ofTenant = /tenant=a\//;
     const before = contentsOf(lacking, ofTenant);
@@ -169,13 +170,13 @@ describe("a program that goes back to an older version", () => {
         expect.stringMatching(/^a newer version of Skald wrote some of the stored data/),
       ]);
     }
-    // What was in the log alone is not there.
+    // Rows that were only in the log are not there.
     const stored = wanted.slice(0, 40);
     expect(await queryLines(server.url, '{app="x"}', range, as("b"))).toEqual(stored);
     expect(contentsOf(lacking, ofTenant)).toEqual(before);
     const lines = server.log().split("\n");
     const told = lines.filter((line) => says.test(line));
-    // Once by what answers queries, and once by the compactor.
+    // The querier reports it once, and the compactor once.
     expect(told.length).toBeGreaterThan(0);
     expect(told.length).toBeLessThanOrEqual(2);
     expect(server.log()).not.toMatch(/damaged/);

@@ -55,7 +55,7 @@ async function startAlertmanager(): Promise<string> {
   return url;
 }
 
-/** A file of configuration for a ruler that evaluates each second. */
+/** Writes a configuration file for a ruler that evaluates every second. */
 function configure(ruler: Record<string, unknown>): { folder: string; flags: string[] } {
   const folder = makeFolder();
   const file = join(folder, "config.yaml");
@@ -69,7 +69,7 @@ function configure(ruler: Record<string, unknown>): { folder: string; flags: str
 
 async function setGroup(url: string, group: unknown): Promise<void> {
   const body = JSON.stringify(group);
-  // As curl has it when nothing else is said.
+  // The default of curl.
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   const answer = await fetch(`${url}/loki/api/v1/rules/ns`, { method: "POST", headers, body });
   expect([answer.status, await answer.text()]).toEqual([202, expect.stringContaining("success")]);
@@ -141,7 +141,7 @@ describe("rules of a running process", () => {
         },
       ],
     });
-    // Those whose end was told are not among the active ones.
+    // Alerts whose end was sent are no longer active.
     await waitFor(async () => (await sent()).length === 0);
     await server.kill("SIGTERM");
   });
@@ -165,7 +165,7 @@ describe("rules of a running process", () => {
       labels: { source: "logs" },
       rules: [{ record: "test:one", expr: "sum(vector(1) + 41)", labels: { team: "blue" } }],
     });
-    // Nobody takes samples yet.
+    // No Prometheus takes samples yet.
     const appended = async (url: string) => {
       const text = await (await fetch(`${url}/metrics`)).text();
       return Number(/^loki_ruler_wal_samples_appended_total\S* (\d+)/m.exec(text)?.[1] ?? 0);
@@ -197,7 +197,7 @@ describe("rules of a running process", () => {
     await waitFor(async () => (await alertsOf(first.url)).length > 0);
     const [before] = await alertsOf(first.url);
     expect(before).toMatchObject({ state: "pending", labels: { alertname: "Later" } });
-    // Of the last evaluation that was seen it may not be saved yet, of those before it is.
+    // The state of the last evaluation may not be saved yet; the state of the one before it is.
     type Groups = { data: { groups: { lastEvaluation: string }[] } };
     const evaluatedAt = async () =>
       (await getJson<Groups>(first.url, "/prometheus/api/v1/rules")).data.groups[0]?.lastEvaluation;
@@ -211,7 +211,7 @@ describe("rules of a running process", () => {
     const [after] = await alertsOf(second.url);
     expect(after?.state).toBe("pending");
     const shiftMs = Date.parse(after?.activeAt ?? "") - Date.parse(before?.activeAt ?? "");
-    // It waited on from where it was, without the time of the outage: a new one would have begun now.
+    // The alert went on waiting, and the outage did not count: a new alert would start to wait now.
     expect(shiftMs).toBeLessThan(Date.now() - Date.parse(before?.activeAt ?? "") - 1000);
     await second.kill("SIGTERM");
   });

@@ -2,7 +2,14 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { testRuns } from "@skald/testkit";
-import { nowNs, pushJson, queryLines, queryNumber, readMetric } from "./testing/client.js";
+import {
+  nowNs,
+  openWire,
+  pushJson,
+  queryLines,
+  queryNumber,
+  readMetric,
+} from "./testing/client.js";
 import {
   filesBelow,
   makeFolder,
@@ -13,7 +20,6 @@ import {
   urlOf,
   waitFor,
 } from "./testing/server.js";
-import { openWire } from "./testing/wire.js";
 
 afterAll(removeFolders);
 
@@ -22,7 +28,7 @@ const wide = ["-validation.max-entries-limit=10000000"];
 describe("SIGTERM", () => {
   const folder = makeFolder();
   let server: TestServer;
-  // Each test stops the process and goes on with the next one.
+  // Each test stops the process and starts the next one.
   beforeAll(async () => {
     server = await startServer(folder, wide);
   });
@@ -80,7 +86,7 @@ describe("SIGTERM", () => {
       await waitFor(() => acks > 50);
       expect(await server.kill("SIGTERM")).toBe(0);
       await pushers;
-      // What the process took it answered; nothing was refused on the way out.
+      // The process answered every request that it took, and refused none.
       expect([...statuses]).toEqual([204]);
       await restart();
     }
@@ -99,7 +105,7 @@ describe("SIGTERM", () => {
     await wire.send(
       `POST /loki/api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
     );
-    // The server has the request once it answers another one that came later.
+    // The server has the request when it has answered a later one.
     await fetch(`${server.url}/ready`);
     const ended = server.kill("SIGTERM");
     await waitFor(
@@ -189,15 +195,15 @@ describe("while the log is replayed", () => {
         pushJson(url, { app: "b" }, [[nowNs(), "early"]]),
         fetch(`${url}/loki/api/v1/query_range?query={app="a"}`),
       ]);
-      // It may have become ready in between.
+      // The process may have become ready in the meantime.
       expect([503, 204]).toContain(status);
       expect([503, 200]).toContain(query.status);
       return false;
     });
     expect(seen.get("ready\n")).toBe(200);
-    // None when it was ready before it could be asked.
+    // There are no such answers when the process was ready before the first request.
     const early = [...seen].filter(([, status]) => status === 503).map(([text]) => text);
-    // Those that do not need each other start together.
+    // Modules that do not need each other start together.
     for (const text of early)
       expect(text).toMatch(/^Some services are not Running:\n[\s\S]*Starting: [1-9]\n/);
     await waitFor(() => /"msg":"replayed the write-ahead log"/.test(started.log()));
@@ -205,7 +211,7 @@ describe("while the log is replayed", () => {
     expect(count).toBe(streams * linesPerStream);
     const replayed = await readMetric(url, "loki_ingester_wal_recovered_entries_total");
     expect(replayed).toBe(streams * linesPerStream);
-    // It was told not to flush: the log keeps what it kept.
+    // Flush on shutdown is off, so that the log keeps its rows.
     expect(await started.kill("SIGINT")).toBe(0);
     expect(filesBelow(join(folder, "chunks"), ".parquet")).toEqual([]);
     expect(readdirSync(join(folder, "wal")).length).toBeGreaterThan(0);

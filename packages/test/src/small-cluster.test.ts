@@ -1,21 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Cluster } from "./testing/cluster.js";
+import { waitFor } from "./testing/server.js";
 import {
   type CollectedSpan,
   Collector,
   callerId,
   orphansOf,
-  sendingTo,
-} from "./testing/collector.js";
-import { waitFor } from "./testing/server.js";
-import {
   pushRoute,
   pushTraced,
   queryRoute,
   queryTraced,
+  sendingTo,
   traced,
   tracedTenant,
-} from "./testing/traced.js";
+} from "./testing/traces.js";
 
 const headers = { "x-scope-orgid": "shop" };
 const groups = Array.from({ length: 8 }, (_, i) => `group-${i}`);
@@ -42,7 +40,7 @@ interface Shown {
   readonly tokens: readonly number[];
 }
 
-/** The members of a ring as its page shows them. */
+/** Resolves with the members of a ring, from its page. */
 async function ringOf(service: string): Promise<readonly Shown[]> {
   const accept = { accept: "application/json" };
   const response = await fetch(`${cluster.gateway}/${service}/ring`, { headers: accept });
@@ -50,14 +48,14 @@ async function ringOf(service: string): Promise<readonly Shown[]> {
   return shards;
 }
 
-/** Kills a service, and has the others know at once what they would know by its heartbeats. */
+/** Kills a service and forgets it in the ring, which saves the wait for missing heartbeats. */
 async function lose(name: string, service: string): Promise<void> {
   await cluster.end(name, "SIGKILL");
   const url = `${cluster.gateway}/${service}/ring?forget=${name}`;
   await fetch(url, { method: "POST", redirect: "manual" });
 }
 
-/** The rules that were evaluated since a time, ms since the epoch; undefined while a ruler does not answer. */
+/** Resolves with the rules evaluated since a time (ms since the epoch), or undefined while a ruler does not answer. */
 async function evaluatedSince(ms: number): Promise<readonly string[] | undefined> {
   const response = await fetch(`${cluster.gateway}/prometheus/api/v1/rules`, { headers });
   const { data, warnings } = (await response.json()) as {
@@ -74,7 +72,7 @@ async function allEvaluatedSince(ms: number): Promise<boolean> {
   return (await evaluatedSince(ms))?.length === groups.length;
 }
 
-/** The spans of a trace once all of some names are there. */
+/** Resolves with the spans of a trace as soon as all of these names are among them. */
 async function spansWith(traceId: string, names: readonly string[]): Promise<CollectedSpan[]> {
   const found = () => [...new Set(collector.of(traceId).map(({ name }) => name))];
   await waitFor(() => names.every((name) => found().includes(name)), 30_000).catch(() => undefined);
@@ -110,7 +108,7 @@ describe("spans of all that take part", () => {
     ];
     await spansWith(id, names);
     await waitFor(() => orphansOf(collector.of(id)).length === 0, 30_000);
-    // Each sends its spans at times of its own.
+    // Each process sends its spans at its own times.
     const services = ["query-frontend", "query-scheduler", "querier", "ingester"];
     await waitFor(() => {
       const heard = new Set(collector.of(id).map(({ service }) => service));

@@ -17,7 +17,7 @@ const answers = (status: number, code: string) => every({ kind: "status", status
 const conditions = (answer: ConditionAnswer) => () => {
   bucket.condition = answer;
 };
-/** A third of all requests, not the same ones when they are tried again. */
+/** The fault meets every third request, so that a retry mostly gets through. */
 const some = (fault: FaultKind) => () => {
   let requests = 0;
   bucket.faults.push({ when: () => requests++ % 3 === 0, fault });
@@ -53,9 +53,9 @@ const flags = () => [
   "-s3.insecure",
   "-s3.max-retries=1",
   "-s3.http.timeout=1s",
-  // So that no row from before its start can be of a time after it.
+  // No row may have a time in the future, so that rows pushed before a restart are older than it.
   "-validation.create-grace-period=0s",
-  // Merges meet the faults too.
+  // The faults affect merges too.
   "-compactor.compaction-interval=100ms",
   "-compactor.retention-delete-delay=100ms",
 ];
@@ -64,7 +64,7 @@ describe("a bucket that", () => {
   let server: TestServer;
   let startedNs: string;
 
-  /** Each tenant has a row in the bucket that no process of this machine has. */
+  /** The bucket has a row of each tenant that is on no local disk. */
   beforeAll(async () => {
     await bucket.open();
     const before = await startServer(makeFolder(), flags());

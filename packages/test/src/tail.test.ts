@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 let tenants = 0;
-/** Headers of a tenant of its own. */
+/** The headers of a tenant that only this test uses. */
 const freshTenant = () => ({ "x-scope-orgid": `t${tenants++}` });
 const values = (...lines: string[]) => lines.map((line) => [nowNs(), line] as const);
 
@@ -144,7 +144,7 @@ describe("tail", () => {
     await tail.opened();
     tail.socket.pause();
     const lines = Array.from({ length: 100 }, (_, i) => `${i} ${"x".repeat(20_000)}`);
-    // Until what lies between server and client is full, and then what waits for it.
+    // The pushes fill the buffers between server and client, and then the queue of the tail.
     for (let i = 0; (await droppedRows()) === 0; i++)
       await push({ app: "big", i: String(i % 20) }, lines, headers);
     tail.socket.resume();
@@ -160,7 +160,7 @@ describe("tail", () => {
   });
 });
 
-/** How many rows the server has left out of tails. */
+/** Resolves with the number of rows that the server left out of tails. */
 async function droppedRows(): Promise<number> {
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
   return Number(/^loki_ingester_tail_dropped_total (\d+)$/m.exec(metrics)![1]);

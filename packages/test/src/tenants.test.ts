@@ -7,7 +7,7 @@ import { makeFolder, removeFolders, startServer, type TestServer } from "./testi
 let server: TestServer;
 const flags = ["-auth.enabled=true", "-store.max-query-length=0s"];
 
-/** Each differs from another by little: in case, by a prefix, by what a careless escape would merge. */
+/** Similar names: they differ in case, by a prefix, or in characters that a wrong escape would merge. */
 const tenants = [
   "a",
   "A",
@@ -51,11 +51,11 @@ async function status(path: string, headers: Record<string, string>, init: Reque
   return { status: response.status, text: await response.text() };
 }
 
-/** Everything that a tenant can see of lines, streams and labels. */
+/** Checks that the lines, streams and labels that a tenant sees are its own. */
 async function expectOwnDataOnly(tenant: string): Promise<void> {
   const own = `secret of ${short(tenant)}`;
   const headers = as(tenant);
-  // The store is listed by days up to forty, and by tenant beyond.
+  // The store is listed by day for up to forty days, and by tenant for more.
   const days = { start: `${BigInt(nowNs()) - 60n * 86_400_000_000_000n}` };
   for (const query of ['{app="shared"}', '{app=~".+"}', '{app!="", owner=~".*"}']) {
     expect(await queryLines(server.url, query, {}, headers)).toEqual([own]);

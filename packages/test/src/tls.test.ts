@@ -10,7 +10,7 @@ afterAll(removeFolders);
 const authority = new TestAuthority("authority");
 const stranger = new TestAuthority("stranger");
 
-/** The status of an answer, or 0 when there is none. */
+/** Resolves with the status of the answer, or with 0 when there is no answer. */
 function ask(url: string, path: string, client: Partial<TestCertificate>): Promise<number> {
   return new Promise((resolve) => {
     const asked = request(

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { Collector, orphansOf, sendingTo } from "./testing/collector.js";
 import {
   makeFolder,
   removeFolders,
@@ -8,13 +7,16 @@ import {
   type TestServer,
 } from "./testing/server.js";
 import {
+  Collector,
+  orphansOf,
   pushRoute,
   pushTraced,
   queryRoute,
   queryTraced,
+  sendingTo,
   traced,
   tracedTenant,
-} from "./testing/traced.js";
+} from "./testing/traces.js";
 
 let collector: Collector;
 
@@ -28,7 +30,7 @@ afterAll(async () => {
 });
 
 describe("in one process", () => {
-  /** Notes at its end how many of the modules that send spans it has loaded. */
+  /** A preload that writes at exit how many modules that send spans were loaded. */
   const noted = `
     import { registerHooks } from "node:module";
     let count = 0;

@@ -138,6 +138,7 @@ function handleOf(file: Opened) {
   return {
     read: async (out: Uint8Array, offset: number, length: number, position: number) => ({
       bytesRead: read(file, out, { offset, length, position }),
+      buffer: out,
     }),
     readFile: async () => readAll(file),
     write: async (bytes: Uint8Array, offset: number, length: number, position: number) => ({

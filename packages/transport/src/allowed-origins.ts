@@ -2,32 +2,32 @@ import type { IncomingHttpHeaders } from "node:http";
 import { quote, SkaldError } from "@skald/model";
 
 /**
- * Refuses what a browser sends for a page of another origin: such a page could read the lines of a WebSocket, or stop the
- * process, with nothing but a visit. Clients that are no browsers send none of the headers that are looked at.
+ * Refuses requests that a browser sends for a page of another origin: a mere visit to such a page could read the lines of a
+ * WebSocket, or stop the process. Other clients do not send the headers that are checked.
  */
 export class AllowedOrigins {
   readonly #allowed: ReadonlySet<string>;
 
-  /** Further origins, `https://host:port`, whose pages may do all that the server's own may. */
+  /** `allowed` are further origins, `https://host:port`, with the same rights as the server's own. */
   constructor(allowed: readonly string[] = []) {
     this.#allowed = new Set(allowed.map((origin) => originOf(origin) ?? origin));
   }
 
-  /** Throws 403 where a page of another origin opens a WebSocket, which it could read. */
+  /** Throws 403 if a page of another origin opens a WebSocket, which it could read. */
   checkSocket(headers: IncomingHttpHeaders): void {
     if (this.#isForeign(headers)) throw refusal(headers);
   }
 
-  /** Throws 403 where a page of another origin changes something, though it could not read the answer. */
+  /** Throws 403 if a page of another origin changes something, although it could not read the answer. */
   checkChange(headers: IncomingHttpHeaders): void {
     const { "sec-fetch-site": site, origin } = headers;
     if (site === "same-origin" || site === "none") return;
-    // Browsers say the site over HTTPS and to this machine only, and the origin with all but GET.
+    // Browsers send the site only over HTTPS and to localhost, and the origin with every method except GET.
     const isForeign = site === undefined ? this.#isForeign(headers) : !this.#isAllowed(origin);
     if (isForeign) throw refusal(headers);
   }
 
-  /** Whether the origin is neither the server's own, by whatever name a proxy in front has, nor allowed. */
+  /** Whether the origin is neither allowed nor the server's own, also by the name of a proxy in front. */
   #isForeign(headers: IncomingHttpHeaders): boolean {
     const { origin, host = "", "x-forwarded-host": forwarded = "" } = headers;
     if (origin === undefined || this.#isAllowed(origin)) return false;
@@ -42,7 +42,7 @@ export class AllowedOrigins {
   }
 }
 
-/** The origin as browsers write it; undefined where the text is none. */
+/** The origin as browsers write it; undefined if the text is not an origin. */
 export function originOf(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { origin, protocol, pathname, search, hash, username } = new URL(text);
@@ -50,7 +50,7 @@ export function originOf(text: string): string | undefined {
   return /^https?:$/.test(protocol) && isBare ? origin : undefined;
 }
 
-/** A host and its port, without those that go without saying: a proxy may take TLS off. */
+/** A host and its port without the default ports, because a proxy may end TLS. */
 function hostOf(text: string): string {
   return text
     .trim()

@@ -2,15 +2,15 @@ import { EventEmitter } from "node:events";
 import { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 
-/** Why a server cut a connection: a handler of it threw, or its client reset too many requests. */
+/** Why a server cut a connection: a handler threw, or the client reset too many requests. */
 export type CutReason = "fault" | "resets";
 
-/** Told of each connection that is cut, with what was thrown if that is the reason. */
+/** Called when a connection is cut, with the error if a handler threw. */
 export type CutObserver = (reason: CutReason, error?: unknown) => void;
 
 interface Connection {
   destroy(error?: Error, code?: number): unknown;
-  /** Sessions of HTTP/2 have it: they tell their client why they end. */
+  /** HTTP/2 sessions have it, to tell the client why they end. */
   readonly goaway?: unknown;
 }
 
@@ -24,13 +24,13 @@ const goawayCodes = {
 };
 
 /**
- * Keeps the faults of one connection from ending the process. A listener that throws is an uncaught exception in Node, and
- * those end the process; the guard catches what a listener throws, cuts its connection and tells an observer.
+ * Keeps a fault of one connection from ending the process. In Node a listener that throws is an uncaught exception, which ends
+ * the process; the guard catches the error, cuts the connection and calls an observer.
  */
 export class ConnectionGuard {
   readonly #onCut: CutObserver | undefined;
   readonly #emit: EventEmitter["emit"];
-  /** Of emitters that do not say themselves what they are part of. */
+  /** Connections of emitters that do not name them. */
   readonly #parents = new WeakMap<EventEmitter, Connection>();
   readonly #cut = new WeakSet<Connection>();
 
@@ -43,7 +43,7 @@ export class ConnectionGuard {
         const { emit } = Object.getPrototypeOf(this) as EventEmitter;
         return emit.call(this, event, ...args);
       } catch (error) {
-        // What is wrong with a server itself, such as a port that is taken, has no connection.
+        // An error of the server itself, such as a port in use, has no connection.
         if (!guard.#fail([this, ...args], error)) throw error;
         return true;
       }
@@ -59,7 +59,7 @@ export class ConnectionGuard {
     if (connection !== undefined) this.#parents.set(emitter, connection);
   }
 
-  /** Runs what a listener leaves for later, in a timer or a promise. The promise that it gives never rejects. */
+  /** Runs work that a listener continues in a timer or a promise. The returned promise never rejects. */
   async run(emitter: EventEmitter, work: () => unknown): Promise<void> {
     try {
       await work();
@@ -69,8 +69,8 @@ export class ConnectionGuard {
   }
 
   /**
-   * Cuts a session whose client resets more than 500 requests in ten seconds: each costs the server more than the client.
-   * Gives what is to be called with each stream of the session that closed.
+   * Cuts a session whose client resets more than 500 requests in ten seconds: a reset costs the server more than the client.
+   * The returned function must be called with each closed stream of the session.
    */
   limitResets(session: ServerHttp2Session): (closed: ServerHttp2Stream) => void {
     let resets = 0;
@@ -82,17 +82,17 @@ export class ConnectionGuard {
         resets = 0;
         sinceMs = nowMs;
       }
-      // The end of a session resets what runs on it.
+      // The end of a session resets its running streams.
       if (++resets > maxResets && !session.destroyed) this.#end(session, "resets");
     };
   }
 
-  /** Whether a connection is about to be cut: requests that still come on it need no answer. */
+  /** Whether a connection is about to be cut: its further requests need no answer. */
   isCut(connection: Connection): boolean {
     return this.#cut.has(connection);
   }
 
-  /** Cuts the connection of an event; false where it has none. */
+  /** Cuts the connection of an event; false if it has none. */
   #fail(emitters: readonly unknown[], error: unknown): boolean {
     for (const emitter of emitters) {
       const connection = this.#connectionOf(emitter);
@@ -114,7 +114,7 @@ export class ConnectionGuard {
     });
   }
 
-  /** What an emitter is part of: a message of its socket, a stream of its session. */
+  /** The connection of an emitter: the socket of a message, the session of a stream. */
   #connectionOf(emitter: unknown): Connection | undefined {
     if (!(emitter instanceof EventEmitter)) return undefined;
     const parent = this.#parents.get(emitter);

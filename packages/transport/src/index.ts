@@ -1,11 +1,9 @@
 export type { CutObserver } from "./connection-guard.js";
-export * from "./http/body.js";
-export * from "./http/end-response.js";
-export * from "./http/endpoint.js";
-export type { RequestFacts, RequestObserver, RequestStart } from "./http/router.js";
+export { endResponse } from "./http/answer.js";
+export { readBody } from "./http/body.js";
+export * from "./http/http-server.js";
+export type { RequestFacts, RequestObserver, RequestStart } from "./http/observe.js";
+export * from "./http/route.js";
 export { checkTls, servesTls, type TlsOptions } from "./http/tls.js";
-export * from "./http/types.js";
-export * from "./server/http-server.js";
+export type { SocketRequest, SocketRoute, SocketSession, TextSocket } from "./http/websocket.js";
 export * from "./tenant.js";
-export { TextSocket } from "./websocket/text-socket.js";
-export type { SocketRequest, SocketRoute, SocketSession } from "./websocket/upgrades.js";

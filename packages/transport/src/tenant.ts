@@ -8,16 +8,16 @@ export interface TenantOptions {
   readonly noAuthTenant: string;
 }
 
-/** Longest tenant ID: a directory and a part of object keys bear its name. */
+/** The longest tenant id: directories and object keys contain it. */
 export const maxTenantBytes = 768;
-/** Most tenants of one request; each is looked up in every source. */
+/** The most tenants of one request: every source is searched for each. */
 export const maxTenants = 1000;
 
 const legal = /^[a-zA-Z0-9!\-_.*'()]*$/;
 
 /**
  * The tenants of a request, sorted and each once: `A|B` names two, `A|` one, `A:k=v` carries metadata that is dropped.
- * Throws unauthenticated (401) where an id is missing, invalid_argument (400) for a bad one.
+ * Throws unauthenticated (401) if there is no id, invalid_argument (400) if one is malformed.
  */
 export function parseTenants(
   header: string | string[] | undefined,
@@ -44,7 +44,7 @@ function tenantsOf(header: string | string[] | undefined, options: TenantOptions
   return [...ids].sort();
 }
 
-/** The one tenant of a request to an endpoint that serves one; several give 400 `multiple org IDs present`. */
+/** The tenant of a request that must name one; several give 400 `multiple org IDs present`. */
 export function parseTenant(header: string | string[] | undefined, options: TenantOptions): string {
   const tenants = parseTenants(header, options);
   const hasEmpty = options.authEnabled && /^\||\|\||\|$/.test(String(header));
@@ -70,7 +70,7 @@ function noTenant(): SkaldError {
   return new SkaldError("unauthenticated", "no org id");
 }
 
-/** Headers come as one character per byte; most clients mean UTF-8. */
+/** Node gives one character per byte of a header; most clients send UTF-8. */
 function textOfHeader(value: string): string {
   const bytes = Buffer.from(value, "latin1");
   return isUtf8(bytes) ? bytes.toString() : value;

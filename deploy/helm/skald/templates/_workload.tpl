@@ -23,11 +23,11 @@ spec:
   serviceName: {{ include "skald.objectName" (dict "root" $root "target" .target) }}-headless
   podManagementPolicy: Parallel
   {{- if $isIngester }}
-  # A rollout goes on when all have seen that the last one is back, by another address.
+  # A rollout waits until all services have seen the last pod at its new address.
   minReadySeconds: 30
   {{- end }}
   {{- if $values.persistence.enabled }}
-  # The disk of a pod that is gone stays until a person is sure.
+  # The disk of a removed pod stays until a person deletes it.
   persistentVolumeClaimRetentionPolicy:
     whenScaled: Retain
     whenDeleted: Retain
@@ -66,7 +66,7 @@ spec:
         {{- end }}
     spec:
       serviceAccountName: {{ include "skald.serviceAccountName" $root }}
-      # The preStop hook of an ingester asks how large its set is to be.
+      # The preStop hook of an ingester reads the size of its set.
       automountServiceAccountToken: {{ $isIngester }}
       {{- with $root.Values.imagePullSecrets }}
       imagePullSecrets:
@@ -102,7 +102,7 @@ spec:
         {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
         - maxSkew: 1
           topologyKey: {{ $key }}
-          # Two ingesters of a node would be lost together, and with them a quorum.
+          # Two ingesters on one node could be lost together, and then there is no quorum.
           whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (and $isIngester (eq $key "kubernetes.io/hostname")) }}
           labelSelector:
             matchLabels:
@@ -147,13 +147,13 @@ spec:
             {{- toYaml . | nindent 12 }}
             {{- end }}
           {{- if $isIngester }}
-          # A pod that will not come back leaves nothing on its disk only.
+          # A pod that will not come back first uploads what is only on its disk.
           lifecycle:
             preStop:
               exec:
                 command: [/nodejs/bin/node, /app/prepare-shutdown.mjs]
           {{- else if .component.sleeps }}
-          # Time for those who send requests to hear that this pod ends.
+          # Gives clients time to learn that this pod ends.
           lifecycle:
             preStop:
               sleep:

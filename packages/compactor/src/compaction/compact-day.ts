@@ -16,9 +16,15 @@ import {
   parseSegmentKey,
   replacedBy,
 } from "@skald/storage";
-import { type DayState, readDay } from "./day-state.js";
-import { type PlanBounds, planMerges } from "./plan.js";
-import { type ListedSegment, planRebuild } from "./rebuild-day.js";
+import { type DayState, readDay, type Table } from "./day-state.js";
+import {
+  type ListedSegment,
+  type PlanBounds,
+  planMerges,
+  planRebuild,
+  planSweep,
+  type SweepBounds,
+} from "./plan.js";
 import {
   goneOf,
   type MergeDeps,
@@ -26,39 +32,37 @@ import {
   type MergeThreads,
   SegmentMerge,
 } from "./segment-merge.js";
-import { planSweep, type SweepBounds } from "./sweep.js";
-import type { Table } from "./tables.js";
 
 interface Cancellable {
   readonly signal: AbortSignal;
 }
 
 interface DayRun extends Cancellable {
-  /** Asked before each piece of work that takes long. */
+  /** Checked before each long piece of work. */
   readonly isOwn?: () => boolean;
 }
 
-/** The work of a compactor that takes long, on other threads. */
+/** The long work of a compactor, on other threads. */
 export interface CompactionThreads extends MergeThreads {
   edit(change: DayChange, options: Cancellable): Promise<EditedDay>;
   open(name: string, bytes: Uint8Array): Promise<DayIndex["image"]>;
 }
 
-/** What else is to become of the segments of a day: for retention and deletion. Asked once each time that a day is looked at. */
+/** Retention and deletion for the segments of a day. It is asked once in each run over the day. */
 export interface DayRules {
   changesOf(day: DayIndex, options: Cancellable): Promise<DayRemovals>;
-  /** Throws `newer_version` for a day that nothing may be done to: only a later program knows all rules of its tenant. */
+  /** Throws `newer_version` for a day that must be left alone, because only a later program knows all rules of its tenant. */
   refuseNewer?(table: Table): void;
-  /** Whether a day is to be looked at although nothing else asks for it. */
+  /** Whether a day needs a run now. */
   isDue?(table: Table): boolean;
-  /** The index says so now; `segments` were dropped or written again without the rows. */
+  /** Called once the index is written. `segments` were dropped, or written again without the rows. */
   onDone?(table: Table, segments: readonly string[]): void;
 }
 
 export interface DayRemovals {
-  /** Ids of segments of which no row stays. */
+  /** Ids of segments that lose all rows. */
   readonly drop: readonly string[];
-  /** By id, rows that are to go. */
+  /** Rows to remove from segments, by id. */
   readonly rewrite: ReadonlyMap<string, DroppedRows>;
 }
 
@@ -68,13 +72,13 @@ export interface DayCompactionDeps extends MergeDeps {
   readonly bounds: PlanBounds &
     SweepBounds & { readonly settleMs: number; readonly deletesAtOnce: number };
   readonly rules?: DayRules | undefined;
-  /** Told of what was done. */
+  /** Called after each merge. */
   readonly onMerged: (merge: { readonly inputs: number; readonly bytes: number }) => void;
   readonly onDamaged: () => void;
   readonly onDeleted: (key: string) => void;
 }
 
-/** What a merge or a change left to do when another compactor was first; the next look at the day finds what that did. */
+/** Another compactor changed the day first. The next run over the day sees its result. */
 export class OtherWasFirst extends Error {}
 
 interface Changes {
@@ -83,20 +87,20 @@ interface Changes {
   readonly forget?: readonly string[];
 }
 
-/** Indexes of segments that are fetched at a time. */
+/** Indexes of segments to fetch at a time. */
 const indexesAtOnce = 16;
 const nsPerMs = 1_000_000n;
 const dayMs = 86_400_000;
 
 /**
- * Brings days into order. The index is the only truth: a merge puts its file, then the next generation of the index, if nobody
- * else has put that; only then do queries see it. Whatever the newest index has had among what is gone for the grace time is
- * deleted, and nothing else is. So it may end, or meet another one, at every step.
+ * Compacts days. The index is the only truth: a merge writes its file, then the next generation of the index, if nobody
+ * else has written that. Only then do queries see the file. An object is deleted once the newest index has listed it as gone for the
+ * grace time. So a compactor may stop, or meet another one, at every step.
  */
 export class DayCompaction {
   readonly #deps: DayCompactionDeps;
   readonly #opened: OpenedDays;
-  /** Ids of segments that cannot be read. */
+  /** Ids of unreadable segments. */
   readonly #damaged = new Set<string>();
 
   constructor(deps: DayCompactionDeps) {
@@ -109,9 +113,9 @@ export class DayCompaction {
   }
 
   /**
-   * Clears a day, brings its index up to date, and merges what is worth it, for as long as the day is its own. Throws
-   * OtherWasFirst when another does so too, and `newer_version` at a file of a later program. Files are read before anything
-   * is deleted.
+   * Deletes old objects of a day, updates its index, and merges segments, as long as it owns the day. Throws
+   * OtherWasFirst when another compactor does the same, and `newer_version` for a file of a later program. It reads files before it
+   * deletes anything.
    */
   async run(table: Table, { signal, isOwn = () => true }: DayRun): Promise<void> {
     const { store, locate, bounds, clock, rules } = this.#deps;
@@ -140,7 +144,7 @@ export class DayCompaction {
     }
   }
 
-  /** Writes the generation behind a damaged one, from that before it and what the bucket has. */
+  /** Writes the generation after a damaged one, from the one before it and the objects in the bucket. */
   async #rebuild(day: DayState, signal: AbortSignal): Promise<DayState> {
     const { store, locate, clock, log } = this.#deps;
     const unknown: ListedSegment[] = [];
@@ -181,7 +185,7 @@ export class DayCompaction {
     return planMerges(sound, isSettled, bounds);
   }
 
-  /** Young segments, ready to be added to the index. */
+  /** Opens young segments for the index. */
   async #young({ young }: DayState, signal: AbortSignal): Promise<AddedSegment[]> {
     const added: AddedSegment[] = [];
     const left = young.filter(({ id }) => !this.#damaged.has(id));
@@ -195,7 +199,7 @@ export class DayCompaction {
     return added;
   }
 
-  /** A file is opened by the thread that makes the index. */
+  /** Fetches the index of a segment. The thread that makes the day index opens local files itself. */
   async #imageOf(ref: SegmentRef, signal: AbortSignal) {
     const { location } = ref;
     if (location.kind === "file") return {};
@@ -248,7 +252,7 @@ export class DayCompaction {
     }
   }
 
-  /** Puts the next generation of the index. Throws OtherWasFirst when there is one. */
+  /** Writes the next generation of the index. Throws OtherWasFirst when it exists. */
   async #publish(day: DayState, changes: Changes, signal: AbortSignal): Promise<DayState> {
     const { store, threads, clock, log } = this.#deps;
     const { tenant, baseNs, index } = day;

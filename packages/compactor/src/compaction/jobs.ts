@@ -13,24 +13,24 @@ import {
   type SealedSegment,
 } from "@skald/storage";
 
-/** Segments to make one of; the answer is what was written, or undefined when no row is left. */
+/** Segments to merge into one. The answer is the written segment, or undefined when no row is left. */
 export interface MergeJob extends Pick<MergeOptions, "level" | "filters" | "sync"> {
   readonly tenant: string;
   readonly id: string;
   readonly path: string;
-  /** In order of arrival; their files are on this machine. */
+  /** In order of arrival. Their files are on this machine. */
   readonly inputs: readonly MergeSource[];
 }
 
 export interface MergeSource {
   readonly ref: SegmentRef;
-  /** Rows that do not go on. */
+  /** Rows to drop. */
   readonly dropped?: DroppedRows | undefined;
 }
 
-/** Work between two questions whether others need the processors more. */
+/** Time of work before the job waits for its next turn. */
 const turnMs = 20;
-/** What a job asks then; it goes on when that is answered. */
+/** The call that a job makes then. It continues when the call is answered. */
 export const turnCall = "turn";
 
 /** The jobs of a compactor, for a worker thread. */
@@ -49,7 +49,7 @@ export function compactionJobs(): Record<string, JobHandler> {
   };
 }
 
-/** Goes on from step to step as the others leave time for it. */
+/** Merges step by step, and waits while others need the processors. */
 async function merge(
   { inputs, ...job }: MergeJob,
   { check, call }: JobContext,

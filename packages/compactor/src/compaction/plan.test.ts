@@ -2,9 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { dayNs } from "@skald/model";
 import { type IndexedSegment, inOrderOfArrival, MemoryStore, mergedId } from "@skald/storage";
 import { seededRandom, testSeed } from "@skald/testkit";
-import { planBounds, planMerges } from "./plan.js";
-import { planSweep } from "./sweep.js";
-import { listTables } from "./tables.js";
+import { listTables } from "./day-state.js";
+import { planBounds, planMerges, planSweep } from "./plan.js";
 
 const mib = 1024 * 1024;
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { IndexedSegment } from "@skald/storage";
-import { type ListedSegment, planRebuild } from "./rebuild-day.js";
+import { type ListedSegment, planRebuild } from "./plan.js";
 
 const times = { minNs: 0n, maxNs: 9n };
 

@@ -1,22 +1,25 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
+import { join } from "node:path";
 import type { Clock, SegmentLocation, SegmentRef } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 import {
   type AddedSegment,
+  type CallOptions,
   corruptSegmentOf,
   type DroppedRows,
   type GoneSegment,
   type IndexedSegment,
   mergedId,
+  type ObjectRange,
   type ObjectStore,
   type SealedSegment,
   segmentKey,
 } from "@skald/storage";
+import { mkdir, open, rm } from "@skald/storage/files";
 import type { DayState } from "./day-state.js";
 import type { MergeJob } from "./jobs.js";
-import type { WorkFiles } from "./work-files.js";
 
-/** The part of a merge that takes long, on another thread. */
+/** The long part of a merge, on another thread. */
 export interface MergeThreads {
   merge(
     job: MergeJob,
@@ -24,7 +27,7 @@ export interface MergeThreads {
   ): Promise<SealedSegment | undefined>;
 }
 
-/** What a merge works with. */
+/** The tools of a merge. */
 export interface MergeDeps {
   readonly store: ObjectStore;
   readonly threads: MergeThreads;
@@ -33,29 +36,29 @@ export interface MergeDeps {
   readonly clock: Clock;
 }
 
-/** A segment that is merged, and rows of it that do not go on. */
+/** A segment to merge, and its rows to drop. */
 export interface MergeInput {
   readonly segment: IndexedSegment;
   readonly dropped?: DroppedRows | undefined;
 }
 
-/** What the index has to say of a merge; `bytes` of the file that was put. */
+/** The changes of a merge to the index, and the bytes of the written file. */
 interface MergeChanges {
   readonly add: readonly AddedSegment[];
   readonly remove: readonly GoneSegment[];
   readonly bytes: number;
 }
 
-/** Inputs of a merge that are fetched at a time, each of them in pieces. */
+/** Inputs of a merge to fetch at a time, each in pieces. */
 const inputsAtOnce = 8;
 
-/** One merge of segments of a day: its file is put into the store, and counts once the index says so. */
+/** One merge of segments of a day. Its file counts once the index lists it. */
 export class SegmentMerge {
   readonly #deps: MergeDeps;
   readonly #day: DayState;
   readonly #inputs: readonly MergeInput[];
   readonly #path: string;
-  /** Paths of the inputs on this machine, by their places. */
+  /** Paths of the inputs on this machine, in their order. */
   readonly #fetched: string[];
 
   constructor(deps: MergeDeps, day: DayState, inputs: readonly MergeInput[]) {
@@ -66,7 +69,7 @@ export class SegmentMerge {
     this.#fetched = inputs.map(() => "");
   }
 
-  /** Puts the file that has the rows of all inputs; none when no row is left. */
+  /** Writes a file with the rows of all inputs, or none when no row is left. */
   async run(signal: AbortSignal): Promise<MergeChanges> {
     const first = this.#inputs[0] as MergeInput;
     const id = mergedId(first.segment, hashOf(this.#day, this.#inputs));
@@ -80,19 +83,19 @@ export class SegmentMerge {
     return { add, remove, bytes: sealed?.bytes ?? 0 };
   }
 
-  /** The input because of which it failed; undefined where that was none. */
+  /** The damaged input that an error is about; undefined when it is about none. */
   damagedBy(error: unknown): IndexedSegment | undefined {
     const damaged = corruptSegmentOf(error);
     const place = damaged === undefined ? -1 : this.#fetched.indexOf(damaged);
     return this.#inputs[place]?.segment;
   }
 
-  /** Removes what it has on this machine. */
+  /** Removes its files from this machine. */
   async clear(): Promise<void> {
     for (const file of [this.#path, ...this.#fetched]) await this.#deps.work.remove(file);
   }
 
-  /** The inputs as files of this machine. */
+  /** Fetches the inputs as files of this machine. */
   async #fetch(signal: AbortSignal): Promise<MergeJob["inputs"]> {
     const { store, work } = this.#deps;
     const sources: MergeJob["inputs"][number][] = [];
@@ -109,7 +112,7 @@ export class SegmentMerge {
     return sources;
   }
 
-  /** Puts a merged file into the store; also what is there already from a try that ended after that. */
+  /** Puts a merged file into the store, where an earlier attempt may have left it. */
   async #put(id: string, sealed: SealedSegment, signal: AbortSignal): Promise<AddedSegment> {
     const { store } = this.#deps;
     const { tenant } = this.#day;
@@ -130,7 +133,7 @@ export class SegmentMerge {
   }
 }
 
-/** A segment as the index remembers it from a time on; `by`: the one that has its rows. */
+/** A replaced segment in the index. `by` is the segment that has its rows. */
 export function goneOf(
   { id, minNs, maxNs }: IndexedSegment,
   sinceMs: number,
@@ -139,7 +142,7 @@ export function goneOf(
   return { id, minNs, maxNs, sinceMs, by };
 }
 
-/** The same for two compactors that do the same to the same generation; an id is never used again in a later one. */
+/** Equal for two compactors that do the same to the same generation, and different in a later generation. */
 function hashOf({ tenant, baseNs, generation }: DayState, inputs: readonly MergeInput[]): string {
   const hash = createHash("sha256");
   hash.update(JSON.stringify([tenant, String(baseNs), generation]));
@@ -150,4 +153,65 @@ function hashOf({ tenant, baseNs, generation }: DayState, inputs: readonly Merge
     for (const rows of dropped.rows) hash.update(rows);
   }
   return hash.digest("hex").slice(0, 32);
+}
+
+/** Bytes of an object to fetch at a time. */
+const fetchBytes = 8 * 1024 * 1024;
+
+/** The files of a compactor: fetched inputs, and merged files that are not in the store yet. None outlives the process. */
+export class WorkFiles {
+  readonly #dir: string;
+
+  constructor(dir: string) {
+    this.#dir = join(dir, "merge");
+  }
+
+  /** Removes the files of earlier processes. */
+  async open(): Promise<void> {
+    await rm(this.#dir, { recursive: true, force: true });
+    await mkdir(this.#dir, { recursive: true });
+  }
+
+  newPath(): string {
+    return join(this.#dir, `${randomUUID()}.parquet`);
+  }
+
+  /** The segment as a file of this machine, fetched if it is elsewhere. */
+  async local(
+    ref: SegmentRef,
+    store: Pick<ObjectStore, "getRange">,
+    options: CallOptions,
+  ): Promise<SegmentRef & { readonly location: { readonly kind: "file"; readonly path: string } }> {
+    const { location } = ref;
+    if (location.kind === "file") return { ...ref, location };
+    const path = this.newPath();
+    try {
+      await this.#fetch(ref, path, (range) => store.getRange(location.key, range, options));
+    } catch (error) {
+      await this.remove(path);
+      throw error;
+    }
+    return { ...ref, location: { kind: "file", path } };
+  }
+
+  async #fetch(
+    { sizeBytes }: SegmentRef,
+    path: string,
+    read: (range: ObjectRange) => Promise<Uint8Array>,
+  ): Promise<void> {
+    const file = await open(path, "w");
+    try {
+      for (let offset = 0; offset < sizeBytes; offset += fetchBytes) {
+        const length = Math.min(fetchBytes, sizeBytes - offset);
+        await file.writeFile(await read({ offset, length }));
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Removes a file of this folder, and ignores any other file. */
+  async remove(path: string): Promise<void> {
+    if (path.startsWith(this.#dir)) await rm(path, { force: true });
+  }
 }

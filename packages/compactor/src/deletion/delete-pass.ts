@@ -1,6 +1,6 @@
 import type { Ingester, Scanner, ScanOptions } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
-import { type Logger, NewerFiles } from "@skald/runtime";
+import { type Logger, NewerFiles, repeat, type Sleep } from "@skald/runtime";
 import { maskRows } from "@skald/scan";
 import type { CallOptions, SegmentCatalog } from "@skald/storage";
 import { filtersOf, type KnownRequest, openParts, rangeOfParts } from "./delete-request.js";
@@ -9,15 +9,15 @@ import type { DeleteRequests } from "./delete-requests.js";
 /** Raw bytes for each stored byte of a segment, roughly. */
 const compression = 5;
 
-export interface DeletePassOptions {
+interface DeletePassOptions {
   readonly deletes: DeleteRequests;
   readonly catalog: Pick<SegmentCatalog, "list">;
   readonly scanner: Scanner<SegmentRef, "matches">;
-  /** Rows that it holds are not in the store yet. */
+  /** Its rows are not in the store yet. */
   readonly ingester: Pick<Ingester, "select" | "run" | "release">;
-  /** Whether the requests of a tenant are this process's to look after; by default all are. */
+  /** Whether this process handles the requests of a tenant; all tenants when absent. */
   readonly owns?: (tenant: string) => boolean;
-  /** Requests of one run; the next one goes on behind them. */
+  /** Requests of one run. The next run continues behind them. */
   readonly maxRequests: number;
   readonly log: Logger;
 }
@@ -30,7 +30,7 @@ export interface DeletePassOptions {
  */
 export class DeletePass {
   readonly #options: DeletePassOptions;
-  /** Where the next run begins among the requests that are due. */
+  /** The place among the due requests where the next run starts. */
   #next = 0;
   readonly #newerFiles: NewerFiles;
 
@@ -54,7 +54,7 @@ export class DeletePass {
     }
   }
 
-  /** The requests of this run: some stay open for hours, and must not keep it from the others. */
+  /** The requests of this run. Runs take turns, because some requests stay open for hours. */
   #inTurn(): readonly KnownRequest[] {
     const { deletes, maxRequests, owns = () => true } = this.#options;
     const due = [...deletes.due()].flatMap(([tenant, known]) => (owns(tenant) ? known : []));
@@ -64,10 +64,10 @@ export class DeletePass {
     return chosen;
   }
 
-  /** Open parts of which no row is met. */
+  /** Open parts without any row left. */
   async #clearParts(known: KnownRequest, options: CallOptions): Promise<number[]> {
     const clear = new Set(openParts(known).flatMap(({ from, to }) => numbers(from, to)));
-    // The ingester first: what it drops meanwhile is in the store by then.
+    // The ingester comes first: rows that it drops in the meantime are in the store by then.
     await this.#lookAtIngester(known, clear, options);
     if (clear.size > 0) await this.#lookAtStore(known, clear, options);
     return [...clear];
@@ -121,7 +121,7 @@ export class DeletePass {
   }
 }
 
-/** How a look at a source is paid for: nobody waits for it. */
+/** Options of a background scan of a source. */
 export function lookOptions(tenant: string, sizeBytes: number, signal: AbortSignal): ScanOptions {
   return {
     signal,
@@ -130,7 +130,7 @@ export function lookOptions(tenant: string, sizeBytes: number, signal: AbortSign
   };
 }
 
-/** Takes the parts that share a time out of those that are done. */
+/** Removes the parts that overlap a range from the clear ones. */
 function meet({ request }: KnownRequest, clear: Set<number>, { fromNs, toNs }: TimeRange): void {
   for (const part of [...clear]) {
     const own = rangeOfParts(request, { from: part, to: part + 1 });
@@ -148,4 +148,55 @@ function rangeOf({ minNs, maxNs }: { minNs: bigint; maxNs: bigint }): TimeRange 
 
 function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+interface DeletionLoopDeps {
+  readonly deletes: DeleteRequests;
+  readonly pass: DeletePass;
+  /** Pause between two passes. */
+  readonly intervalMs: number;
+  readonly log: Logger;
+  readonly sleep?: Sleep;
+}
+
+/** Requests that another compactor took are known here after this time. */
+const refreshMs = 30_000;
+
+/** Keeps the delete requests of this process up to date with the store, and checks the due ones. */
+export class DeletionLoop {
+  readonly #deps: DeletionLoopDeps;
+
+  constructor(deps: DeletionLoopDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads the requests. If the store does not answer, it is asked again later. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { deletes, log } = this.#deps;
+    try {
+      await deletes.refresh({ signal });
+    } catch (error) {
+      await deletes.recall();
+      const message = deletes.isKnown
+        ? "the delete requests cannot be read; a copy of them is used until they can"
+        : "the delete requests cannot be read, and there is no copy; queries fail until they can";
+      log.error(message, { error });
+    }
+  }
+
+  /** Works until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { deletes, intervalMs, log, pass, sleep } = this.#deps;
+    const options = { signal, ...(sleep === undefined ? {} : { sleep }) };
+    await Promise.all([
+      repeat(() => deletes.refresh({ signal }), {
+        ...{ ...options, pauseMs: refreshMs },
+        onError: (error) => log.warn("the delete requests cannot be read again", { error }),
+      }),
+      repeat(() => pass.run({ signal }), {
+        ...{ ...options, pauseMs: intervalMs },
+        onError: (error) => log.error("delete requests could not be looked after", { error }),
+      }),
+    ]);
+  }
 }

@@ -1,8 +1,16 @@
 import type { RowFilter } from "@skald/contracts";
 import { type LogExpr, parseQuery } from "@skald/logql";
-import { nsPerMs, type TimeRange } from "@skald/model";
+import {
+  formatGoDuration,
+  invalidArgument,
+  nsPerMs,
+  nsPerSecond,
+  parseGoDuration,
+  parseRfc3339,
+  type TimeRange,
+} from "@skald/model";
 
-/** What a client asked to be deleted, and how far that went; plain data, as it is stored. */
+/** What a client asked to delete, as stored. */
 export interface DeleteRequest {
   /** Eight hexadecimal digits, unique within the tenant. */
   readonly id: string;
@@ -15,22 +23,22 @@ export interface DeleteRequest {
    */
   readonly boundsMs: readonly number[];
   readonly createdMs: number;
-  /** When it was cancelled after parts of it were done. */
+  /** When it was cancelled, after some of its parts were done. */
   readonly cancelledMs?: number;
 }
 
-/** How far a request went. */
+/** The progress of a request. */
 export interface DeleteProgress {
-  /** Numbers of the parts whose rows are stored no more, ascending. */
+  /** Numbers of the parts whose rows are gone from the store, ascending. */
   readonly done: readonly number[];
 }
 
 export const noProgress: DeleteProgress = { done: [] };
 
-/** Parts of one request. */
-export const maxParts = 10_000;
+/** Most parts of one request. */
+const maxParts = 10_000;
 
-/** A request with all that is known of it. */
+/** A request with its progress and its parsed query. */
 export interface KnownRequest {
   readonly request: DeleteRequest;
   readonly progress: DeleteProgress;
@@ -42,12 +50,12 @@ export function partCount({ boundsMs }: DeleteRequest): number {
   return boundsMs.length - 1;
 }
 
-/** True when there is nothing more to do for it, and nothing more to hide. */
+/** True when there is nothing left to delete or to hide. */
 export function isFinished({ request, progress }: Omit<KnownRequest, "log">): boolean {
   return request.cancelledMs !== undefined || progress.done.length >= partCount(request);
 }
 
-/** As the list of requests shows it. */
+/** The status in the list of requests. */
 export function statusOf(known: Omit<KnownRequest, "log">): string {
   if (isFinished(known)) return "processed";
   const done = known.progress.done.length;
@@ -56,8 +64,8 @@ export function statusOf(known: Omit<KnownRequest, "log">): string {
     : `${Math.floor((100 * done) / partCount(known.request))}% Complete`;
 }
 
-/** Parts of a request that are not done and follow on each other: numbers, the second exclusive. */
-export interface PartRange {
+/** Consecutive open parts of a request: [from, to). */
+interface PartRange {
   readonly from: number;
   readonly to: number;
 }
@@ -77,12 +85,12 @@ export function openParts({ request, progress }: Omit<KnownRequest, "log">): Par
 export function rangeOfParts({ boundsMs }: DeleteRequest, { from, to }: PartRange): TimeRange {
   const isLast = to === boundsMs.length - 1;
   return {
-    fromNs: BigInt(boundsMs[from] as number) * nsPerMs,
-    toNs: BigInt(boundsMs[to] as number) * nsPerMs + (isLast ? 1n : 0n),
+    fromNs: BigInt(boundsMs[from]!) * nsPerMs,
+    toNs: BigInt(boundsMs[to]!) * nsPerMs + (isLast ? 1n : 0n),
   };
 }
 
-/** What is left of a request, as filters of rows that lie in the range. */
+/** The open parts of a request as row filters, where they touch a range. */
 export function filtersOf(known: KnownRequest, { fromNs, toNs }: TimeRange): RowFilter[] {
   const { request, log } = known;
   if (isFinished(known)) return [];
@@ -96,19 +104,97 @@ export function filtersOf(known: KnownRequest, { fromNs, toNs }: TimeRange): Row
     .filter((filter) => filter.fromNs < toNs && filter.toNs > fromNs);
 }
 
-/** The rows of a request. Throws invalid_argument for what is no log query. */
+/** Parses the query of a request. Throws for anything but a log query. */
 export function parseDeleteQuery(query: string): LogExpr {
   const expr = parseQuery(query);
   if (expr.kind !== "log") throw new Error("not a log query");
   return expr;
 }
 
-/** Cuts a time where the clock shows multiples of an interval, or of multiples of it where that gives too many parts. */
-export function splitRange(startMs: number, endMs: number, intervalMs: number): number[] {
+/** Splits a range at multiples of an interval, or of a multiple of it where that makes too many parts. */
+function splitRange(startMs: number, endMs: number, intervalMs: number): number[] {
   const least = Math.ceil((endMs - startMs) / (maxParts - 1));
   const stepMs = intervalMs * Math.max(1, Math.ceil(least / intervalMs));
   const bounds = [startMs];
   for (let at = (Math.floor(startMs / stepMs) + 1) * stepMs; at < endMs; at += stepMs)
     bounds.push(at);
   return [...bounds, endMs];
+}
+
+/** What a client asks to delete. */
+export interface AskedDelete {
+  readonly query: string;
+  readonly log: LogExpr;
+  /** See `DeleteRequest.boundsMs`. */
+  readonly boundsMs: readonly number[];
+}
+
+interface ParseDeleteOptions {
+  readonly nowMs: number;
+  /** Requests with a filter are split into parts of this length, or of a shorter one that they ask for. */
+  readonly maxIntervalMs: number;
+}
+
+/** Reads the parameters of a delete request. Throws invalid_argument with Loki's texts. */
+export function parseDelete(params: URLSearchParams, options: ParseDeleteOptions): AskedDelete {
+  const query = params.get("query") ?? "";
+  if (query === "") throw invalidArgument("query not set");
+  const log = parseLog(query);
+  const start = params.get("start") ?? "";
+  if (start === "") throw invalidArgument("start time not set");
+  const startMs = parseTimeMs("start", start);
+  const end = params.get("end") ?? "";
+  const endMs = end === "" ? options.nowMs : parseTimeMs("end", end);
+  if (endMs > options.nowMs) throw invalidArgument("deletes in the future are not allowed");
+  if (startMs >= endMs)
+    throw invalidArgument("start time can't be greater than or equal to end time");
+  // Without a filter whole streams go, so parts would save nothing.
+  if (log.stages.length === 0) return { query, log, boundsMs: [startMs, endMs] };
+  const intervalMs = parseInterval(params.get("max_interval") ?? "", endMs - startMs, options);
+  return { query, log, boundsMs: splitRange(startMs, endMs, intervalMs) };
+}
+
+/** Reads the range of a list of requests; undefined unless both ends are given. */
+export function parseListRange(
+  params: URLSearchParams,
+): { readonly startMs: number; readonly endMs: number } | undefined {
+  const start = params.get("start") ?? "";
+  const end = params.get("end") ?? "";
+  if (start === "" || end === "") return undefined;
+  return { startMs: parseTimeMs("start", start), endMs: parseTimeMs("end", end) };
+}
+
+function parseLog(query: string): LogExpr {
+  try {
+    return parseDeleteQuery(query);
+  } catch (cause) {
+    throw invalidArgument("invalid query expression", { cause });
+  }
+}
+
+/** Unix seconds must have ten digits: other units would be off by decades. */
+function parseTimeMs(name: "start" | "end", text: string): number {
+  if (/^\d{10}$/.test(text)) return Number(text) * 1000;
+  const ns = parseRfc3339(text);
+  if (ns !== undefined) return Number(ns / nsPerMs);
+  throw invalidArgument(`invalid ${name} time: require unix seconds or RFC3339 format`);
+}
+
+function parseInterval(text: string, rangeMs: number, { maxIntervalMs }: ParseDeleteOptions) {
+  if (text === "") return maxIntervalMs;
+  const ns = parseGoDuration(text);
+  if (ns === undefined || ns < nsPerSecond)
+    throw invalidArgument("invalid max_interval: valid time units are 's', 'm', 'h'");
+  const intervalMs = Number(ns / nsPerMs);
+  if (intervalMs > maxIntervalMs)
+    throw invalidArgument(`max_interval can't be greater than ${shown(maxIntervalMs)}`);
+  if (intervalMs > rangeMs)
+    throw invalidArgument(
+      `max_interval can't be greater than the interval to be deleted (${shown(rangeMs)})`,
+    );
+  return intervalMs;
+}
+
+function shown(ms: number): string {
+  return formatGoDuration(BigInt(ms) * nsPerMs);
 }

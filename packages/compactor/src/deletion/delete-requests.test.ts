@@ -6,10 +6,9 @@ import { errorCodeOf, nsPerMs } from "@skald/model";
 import { silentLogger } from "@skald/runtime/log";
 import { MemoryStore } from "@skald/storage";
 import { asked, hourMs, makeRequests, metricOf, signal, testClock } from "../testing/requests.js";
-import type { DeletePass } from "./delete-pass.js";
+import { type DeletePass, DeletionLoop } from "./delete-pass.js";
 import { statusOf } from "./delete-request.js";
-import { DeletionLoop } from "./deletion-loop.js";
-import { LocalCopy } from "./local-copy.js";
+import { LocalCopy } from "./request-store.js";
 
 const all = { fromNs: 0n, toNs: 2n ** 62n };
 const options = { signal };

@@ -12,6 +12,7 @@ import { type Logger, Semaphore } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { CallOptions } from "@skald/storage";
 import {
+  type AskedDelete,
   type DeleteProgress,
   type DeleteRequest,
   filtersOf,
@@ -21,26 +22,24 @@ import {
   parseDeleteQuery,
   partCount,
 } from "./delete-request.js";
-import type { LocalCopy } from "./local-copy.js";
-import type { AskedDelete } from "./parse-delete.js";
-import type { RequestStore, StoredRequest } from "./request-store.js";
+import type { LocalCopy, RequestStore, StoredRequest } from "./request-store.js";
 
 /** What delete requests do for a tenant. */
 export type DeletionMode = "disabled" | "filter-only" | "filter-and-delete";
 
-export interface DeleteRequestsOptions {
+interface DeleteRequestsOptions {
   readonly requests: RequestStore;
-  /** What is hidden while the store could not be read since the start, or is damaged there. */
+  /** The requests to use while the store has not been readable since the start, or is damaged. */
   readonly copy?: LocalCopy;
   readonly modeOf: (tenant: string) => DeletionMode;
-  /** Until a request is so old it can be cancelled and nothing is deleted. */
+  /** A request younger than this can be cancelled, and nothing is deleted for it. */
   readonly cancelPeriodMs: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
 
-/** Ids that are tried until one is free. */
+/** Ids to try until one is free. */
 const maxIdTries = 10;
 
 /**
@@ -49,14 +48,14 @@ const maxIdTries = 10;
  */
 export class DeleteRequests implements Deletes {
   readonly #options: DeleteRequestsOptions;
-  /** Changes one after the other, so that what was read never undoes what was written meanwhile. */
+  /** Changes run one after the other, so that a read never undoes a write in the meantime. */
   readonly #turn = new Semaphore(1);
   readonly #received;
   readonly #processed;
   readonly #rows;
-  /** By tenant, in order of creation. */
+  /** Requests by tenant, in order of creation. */
   #known: ReadonlyMap<string, readonly KnownRequest[]> = new Map();
-  /** By tenant, why its requests are not all known: a later program wrote one of them. */
+  /** Errors by tenant, where a later program wrote a request that this one cannot read. */
   #newer: ReadonlyMap<string, unknown> = new Map();
   #isLoaded = false;
 
@@ -94,7 +93,7 @@ export class DeleteRequests implements Deletes {
     );
   }
 
-  /** Reads what changed in the store since the last time, by this process or another. */
+  /** Reads what this or another process changed in the store since the last time. */
   refresh(options: CallOptions): Promise<void> {
     return this.#turn.run(async () => {
       const { requests, damaged, newer } = await this.#options.requests.load(options);
@@ -105,7 +104,7 @@ export class DeleteRequests implements Deletes {
     }, options.signal);
   }
 
-  /** Knows the requests that this machine has a copy of, until the store can be read. */
+  /** Uses this machine's copy of the requests until the store can be read. */
   recall(): Promise<void> {
     return this.#turn.run(async () => {
       const copied = this.#isLoaded ? undefined : await this.#options.copy?.read();
@@ -113,24 +112,24 @@ export class DeleteRequests implements Deletes {
     });
   }
 
-  /** Whether the requests are known: from the store, or from a copy of this machine. */
+  /** Whether the requests are known, from the store or from the copy of this machine. */
   get isKnown(): boolean {
     return this.#isLoaded;
   }
 
-  /** False when no row of a tenant is hidden. */
+  /** Whether rows of a tenant may be hidden. */
   hidesRows(tenant: string): boolean {
     if (!this.#isLoaded || this.#newer.has(tenant)) return true;
     return (this.#known.get(tenant) ?? []).some((known) => !isFinished(known));
   }
 
-  /** Throws `newer_version` for a tenant of which a later program wrote a request: nobody here knows which rows it names. */
+  /** Throws `newer_version` for a tenant with a request that a later program wrote, because its rows are unknown here. */
   refuseNewer(tenant: string): void {
     const error = this.#newer.get(tenant);
     if (error !== undefined) throw error;
   }
 
-  /** Another text after each request that is taken, cancelled or carried out, and when what they do changes. */
+  /** A text that changes with each request that is made, cancelled or carried out, and with the mode. */
   generation(tenant: string): string {
     const known = this.#known.get(tenant);
     if (this.#newer.has(tenant)) return "newer";
@@ -155,7 +154,7 @@ export class DeleteRequests implements Deletes {
     return known.flatMap((request) => filtersOf(request, range));
   }
 
-  /** Takes a request and answers its id: from then on no query shows its rows. */
+  /** Stores a request and returns its id. From then on no query shows its rows. */
   create(tenant: string, asked: AskedDelete, options: CallOptions): Promise<string> {
     const { clock, log, requests } = this.#options;
     return this.#turn.run(async () => {
@@ -186,7 +185,7 @@ export class DeleteRequests implements Deletes {
     const known = this.#known.get(tenant) ?? [];
     if (range === undefined) return known;
     return known.filter(({ request: { boundsMs } }) => {
-      const [first, last] = [boundsMs[0] as number, boundsMs.at(-1) as number];
+      const [first, last] = [boundsMs[0]!, boundsMs.at(-1) as number];
       return first <= range.endMs && last >= range.startMs;
     });
   }
@@ -228,7 +227,7 @@ export class DeleteRequests implements Deletes {
     }, options.signal);
   }
 
-  /** Requests that may be carried out now: those that nobody can cancel any more, the oldest first. */
+  /** Requests to carry out now: those that nobody can cancel any more, the oldest first. */
   due(): ReadonlyMap<string, readonly KnownRequest[]> {
     const { cancelPeriodMs, clock, modeOf } = this.#options;
     const latestMs = clock.nowMs() - cancelPeriodMs;
@@ -241,12 +240,12 @@ export class DeleteRequests implements Deletes {
     return due;
   }
 
-  /** Counts rows that were deleted. */
+  /** Counts deleted rows. */
   countRows(tenant: string, rows: number): void {
     this.#rows.inc({ user: tenant }, rows);
   }
 
-  /** Notes parts whose rows are stored no more. */
+  /** Marks parts as done. */
   note(
     { tenant, id }: DeleteRequest,
     parts: readonly number[],
@@ -255,7 +254,7 @@ export class DeleteRequests implements Deletes {
     const { log, requests } = this.#options;
     return this.#turn.run(async () => {
       const known = this.#find(tenant, id);
-      // Cancelled meanwhile.
+      // It may have been cancelled in the meantime.
       if (known === undefined || isFinished(known) || parts.length === 0) return;
       const done = [...new Set([...known.progress.done, ...parts])].sort((a, b) => a - b);
       const progress: DeleteProgress = { done };
@@ -273,7 +272,7 @@ export class DeleteRequests implements Deletes {
     this.#isLoaded = true;
   }
 
-  /** Writes requests again that are damaged in the store, as this process or its copy knows them; answers those. */
+  /** Writes requests that are damaged in the store again, if this process or its copy knows them, and returns them. */
   async #rewrite(damaged: ReadonlySet<string>, options: CallOptions): Promise<StoredRequest[]> {
     const { copy, log, requests } = this.#options;
     const known = this.#isLoaded ? [...this.#known.values()].flat() : ((await copy?.read()) ?? []);
@@ -288,7 +287,7 @@ export class DeleteRequests implements Deletes {
     return found.map(({ request, progress }) => ({ request, progress }));
   }
 
-  /** Of little consequence when it fails: the store has all of it. */
+  /** Updates the copy. Errors are only logged, because the store has all requests. */
   async #keepCopy(): Promise<void> {
     const { copy, log } = this.#options;
     const known = [...this.#known.values()].flat();
@@ -329,7 +328,7 @@ export class DeleteRequests implements Deletes {
   }
 }
 
-/** Keys are in order of creation, and so is what was read. */
+/** Keys are in order of creation, and so are the requests. */
 function byTenant(known: readonly KnownRequest[]): Map<string, readonly KnownRequest[]> {
   const found = new Map<string, KnownRequest[]>();
   for (const one of known) {

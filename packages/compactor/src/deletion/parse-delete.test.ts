@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { parseDelete, parseListRange } from "./parse-delete.js";
+import { parseDelete, parseListRange } from "./delete-request.js";
 
 const nowMs = 1_800_000_000_000;
 const options = { nowMs, maxIntervalMs: 86_400_000 };

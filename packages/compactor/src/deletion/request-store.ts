@@ -1,14 +1,17 @@
+import { dirname } from "node:path";
 import { crc32 } from "@skald/kernels";
 import { errorCodeOf, refuseNewerVersion } from "@skald/model";
 import {
   type CallOptions,
   type ObjectStore,
   parseTenantPrefix,
+  syncInTurn,
   tenantPrefix,
 } from "@skald/storage";
+import { mkdir, open, readFile, rename } from "@skald/storage/files";
 import { type DeleteProgress, type DeleteRequest, noProgress } from "./delete-request.js";
 
-/** A request and its progress as they were read. */
+/** A stored request and its progress. */
 export interface StoredRequest {
   readonly request: DeleteRequest;
   readonly progress: DeleteProgress;
@@ -16,9 +19,9 @@ export interface StoredRequest {
 
 export interface RequestStoreOptions {
   readonly store: ObjectStore;
-  /** What keys begin with. */
+  /** Start of all keys. */
   readonly prefix: string;
-  /** Told of a file that cannot be read: unless somebody knows its request, that is not carried out. */
+  /** Called for a file that cannot be read. Its request is not carried out unless somebody knows it. */
   readonly onDamaged: (key: string, error: unknown) => void;
 }
 
@@ -27,25 +30,25 @@ const requestVersion = 1;
 
 interface Envelope {
   readonly version: number;
-  /** Of the JSON text of `body`. */
+  /** Checksum of the JSON text of `body`. */
   readonly crc32: number;
   readonly body: unknown;
 }
 
-/** What a listing of the store found. */
+/** The requests in a listing of the store. */
 export interface LoadedRequests {
   readonly requests: readonly StoredRequest[];
-  /** Keys of requests that are damaged, to be written again by whoever knows them. */
+  /** Keys of damaged requests. A process that knows a request writes it again. */
   readonly damaged: ReadonlySet<string>;
-  /** By tenant, the error of a file that a later program wrote: nobody here knows which rows it hides. */
+  /** Errors by tenant for files that a later program wrote: the rows that they hide are unknown here. */
   readonly newer: ReadonlyMap<string, unknown>;
 }
 
-/** What was read of a key, to be read again when the object has changed. */
+/** A file that was read. It is read again when the object has changed. */
 interface Read {
   readonly stamp: string;
   readonly body: unknown;
-  /** Why there is no body: a later program wrote it. */
+  /** The error of a file without a body, because a later program wrote it. */
   readonly newer?: unknown;
 }
 
@@ -67,7 +70,7 @@ export class RequestStore {
     this.#options = options;
   }
 
-  /** All requests of all tenants; only what changed since the last call is read. */
+  /** Loads all requests of all tenants. It reads only what changed since the last call. */
   async load(options: CallOptions): Promise<LoadedRequests> {
     const { store } = this.#options;
     const read = new Map<string, Read>();
@@ -126,7 +129,7 @@ export class RequestStore {
     return `${this.#options.prefix}delete_requests/`;
   }
 
-  /** Where a request is. */
+  /** The key of a request. */
   keyOf({ tenant, id, createdMs }: DeleteRequest): string {
     return `${this.#folder}${tenantPrefix(tenant)}${String(createdMs).padStart(13, "0")}-${id}.json`;
   }
@@ -145,7 +148,7 @@ export class RequestStore {
     try {
       bytes = await this.#options.store.get(key, options);
     } catch (error) {
-      // Cancelled since it was listed.
+      // It was cancelled after the listing.
       if (errorCodeOf(error) === "not_found") return undefined;
       throw error;
     }
@@ -175,7 +178,7 @@ export function encodeRequestFile(
   return Buffer.from(`${JSON.stringify(envelope)}\n`);
 }
 
-/** What is in the bytes of such a file. Throws for one that is damaged, and `newer_version` for one that a later program wrote. */
+/** Decodes such a file. Throws for a damaged file, and `newer_version` for a file of a later program. */
 export function decodeRequestFile(name: string, bytes: Uint8Array): unknown {
   const envelope = JSON.parse(Buffer.from(bytes).toString()) as Envelope;
   if (typeof envelope?.version !== "number") throw new Error("it is no delete request");
@@ -188,4 +191,42 @@ export function decodeRequestFile(name: string, bytes: Uint8Array): unknown {
 
 function checksumOf(body: unknown): number {
   return crc32(Buffer.from(JSON.stringify(body)));
+}
+
+/** A copy of the delete requests on this machine's disk, for a start while the store does not answer, and for requests that are damaged there. */
+export class LocalCopy {
+  readonly #path: string;
+  #written = "";
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * What was written last; undefined when there is nothing that can be read. What a later program wrote is no loss: the store
+   * has all of it.
+   */
+  async read(): Promise<readonly StoredRequest[] | undefined> {
+    try {
+      return decodeRequestFile(this.#path, await readFile(this.#path)) as StoredRequest[];
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Replaces the copy, unless it is the same. */
+  async write(requests: readonly StoredRequest[]): Promise<void> {
+    const text = Buffer.from(encodeRequestFile(requests)).toString();
+    if (text === this.#written) return;
+    await mkdir(dirname(this.#path), { recursive: true });
+    const file = await open(`${this.#path}.tmp`, "w");
+    try {
+      await file.writeFile(text);
+      await syncInTurn(() => file.sync());
+    } finally {
+      await file.close();
+    }
+    await rename(`${this.#path}.tmp`, this.#path);
+    this.#written = text;
+  }
 }

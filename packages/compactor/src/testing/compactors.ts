@@ -14,7 +14,7 @@ import {
   DayCompaction,
   type DayCompactionDeps,
 } from "../compaction/compact-day.js";
-import { WorkFiles } from "../compaction/work-files.js";
+import { WorkFiles } from "../compaction/segment-merge.js";
 
 /** The work of a compactor, done at once. */
 export const threadsHere: CompactionThreads = {

@@ -1,18 +1,16 @@
-import type { LogExpr } from "@skald/logql";
-import { parseQuery } from "@skald/logql";
+import { type LogExpr, parseQuery } from "@skald/logql";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { MemoryStore, type ObjectStore } from "@skald/storage";
+import type { AskedDelete } from "../deletion/delete-request.js";
 import { DeleteRequests, type DeletionMode } from "../deletion/delete-requests.js";
-import type { LocalCopy } from "../deletion/local-copy.js";
-import type { AskedDelete } from "../deletion/parse-delete.js";
-import { RequestStore } from "../deletion/request-store.js";
+import { type LocalCopy, RequestStore } from "../deletion/request-store.js";
 
 export const signal: AbortSignal = new AbortController().signal;
 export const hourMs = 3_600_000;
 
 /** A time of day that tests move. */
-export interface TestClock {
+interface TestClock {
   ms: number;
   nowMs(): number;
 }
@@ -26,7 +24,7 @@ export function testClock(ms = 1_800_000_000_000): TestClock {
   };
 }
 
-export interface MadeRequests {
+interface MadeRequests {
   readonly deletes: DeleteRequests;
   readonly metrics: Metrics;
   readonly damaged: string[];

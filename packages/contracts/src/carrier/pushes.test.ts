@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { labelsFromObject, unavailable } from "@skald/model";
-import { assembleBatch, decodePush } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import { makeBatch, makePushBody } from "@skald/testkit";
 import type { GrpcConnection, Parts } from "@skald/transport/grpc";
 import { encodeMessage } from "@skald/transport/protobuf";
@@ -32,7 +32,7 @@ function receivedBatch() {
   const line = "a line";
   const body = makePushBody([{ labels: '{app="shop"}', rows: [{ ns: 1n, line }] }]);
   const source = { format: "protobuf", encoding: "identity", body } as const;
-  return assembleBatch(decodePush(source), {
+  return assembleBatch(decodeBody(source), {
     streams: [{ ordinal: 0, labels: labelsFromObject({ app: "shop" }), text: '{app="shop"}' }],
     dropped: new Uint32Array(0),
     levels: new Uint8Array(1),

@@ -1,6 +1,6 @@
 import type { TakeBytes } from "@skald/kernels";
 import { type BatchSource, errorCodeOf, type Labels } from "@skald/model";
-import { assembleBatch, decodePush as decodeBody } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import type { Parts } from "@skald/transport/grpc";
 import {
   damaged,

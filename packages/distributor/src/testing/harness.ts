@@ -1,13 +1,11 @@
 import type { Ingester, PushRefusal, PushRequest } from "@skald/contracts";
-import type { Batch, Clock } from "@skald/model";
-import { levelInMetadata, levelNames } from "@skald/model";
+import { type Batch, type Clock, levelInMetadata, levelNames } from "@skald/model";
 import { defaultLimits } from "@skald/runtime/config";
 import { Metrics } from "@skald/runtime/metrics";
-import { Distributor } from "../distributor.js";
+import type { PushLimits } from "../config.js";
+import { Distributor, type DistributorOptions, type IncomingPush } from "../distributor.js";
+import { createDistributorMetrics } from "../metrics.js";
 import type { PushResponse } from "../push-response.js";
-import type { PushLimits } from "../settings/limits.js";
-import { createDistributorMetrics } from "../settings/metrics.js";
-import type { DistributorOptions, IncomingPush } from "../settings/options.js";
 
 /** 2026-11-20T10:00:00Z */
 export const testNowMs = 1_795_168_800_000;

@@ -2,8 +2,8 @@ import type { PushOutcome, PushRefusal, PushRequest } from "@skald/contracts";
 import { type Batch, unavailable } from "@skald/model";
 import { type RingInstance, RingView } from "@skald/ring";
 import { Metrics } from "@skald/runtime/metrics";
-import { Replicator, type ReplicatorOptions } from "../replicate/replicator.js";
-import { createDistributorMetrics } from "../settings/metrics.js";
+import { createDistributorMetrics } from "../metrics.js";
+import { Replicator, type ReplicatorOptions } from "../replicator.js";
 import { rowsOf } from "./harness.js";
 
 /** An ingester of a ring that keeps what it is sent, unless a test says that it does something else. */

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from "node:tls";
+import { redisClient } from "@skald/ring";
 import type { Logger } from "@skald/runtime";
-import type { Cluster, Redis } from "ioredis";
 import type { ResultStore } from "./result-store.js";
 
 export interface RedisResultStoreOptions {
@@ -34,9 +34,7 @@ export interface RedisClient {
 const maxValueBytes = 4 * 1024 * 1024;
 /** Values that are being written; further ones are dropped. */
 const maxWrites = 256;
-const maxReconnectMs = 5000;
-const usualPort = 6379;
-const usualSentinelPort = 26_379;
+const backoffMs = { first: 100, max: 5000 };
 
 /**
  * Keeps values in Redis. While it does not answer nothing is kept: a query never waits for a connection, and after a
@@ -124,37 +122,16 @@ export class RedisResultStore implements ResultStore {
   }
 }
 
-async function makeClient(options: RedisResultStoreOptions): Promise<RedisClient> {
-  // Of CommonJS a bundle has nothing but the default.
-  const { Cluster, Redis } = (await import("ioredis")).default;
-  const { endpoints, masterName, username, password, database, timeoutMs, tls } = options;
-  const retryStrategy = (times: number) => Math.min(100 * 2 ** Math.min(times, 8), maxReconnectMs);
-  const common = {
-    ...{ lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0 },
-    ...{ connectTimeout: timeoutMs, commandTimeout: timeoutMs, db: database },
-    ...(username === "" ? {} : { username }),
-    ...(password === "" ? {} : { password }),
-    ...(tls === undefined ? {} : { tls }),
-  };
-  const nodes = (port: number) => endpoints.map((endpoint) => parseEndpoint(endpoint, port));
-  let client: Redis | Cluster;
-  if (masterName !== "") {
-    const sentinels = nodes(usualSentinelPort);
-    client = new Redis({ ...common, retryStrategy, sentinels, name: masterName });
-  } else if (endpoints.length === 1) {
-    client = new Redis({ ...common, retryStrategy, ...nodes(usualPort)[0] });
-  } else {
-    const { db: _, ...redisOptions } = common;
-    const own = { redisOptions, lazyConnect: true, enableOfflineQueue: false };
-    client = new Cluster(nodes(usualPort), { ...own, clusterRetryStrategy: retryStrategy });
-  }
+async function makeClient(store: RedisResultStoreOptions): Promise<RedisClient> {
+  const { endpoints, masterName, username, password, database, timeoutMs, tls } = store;
+  const client = await redisClient({
+    ...{ endpoints, masterName, backoffMs },
+    options: {
+      ...{ connectTimeout: timeoutMs, commandTimeout: timeoutMs, db: database },
+      ...(username === "" ? {} : { username }),
+      ...(password === "" ? {} : { password }),
+      ...(tls === undefined ? {} : { tls }),
+    },
+  });
   return client as unknown as RedisClient;
-}
-
-/** Reads `host`, `host:port` or `[::1]:port`. */
-function parseEndpoint(endpoint: string, defaultPort: number): { host: string; port: number } {
-  const found = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(endpoint.trim());
-  if (found === null) return { host: endpoint.trim(), port: defaultPort };
-  const [, bracketed, plain, port] = found;
-  return { host: (bracketed ?? plain) as string, port: Number(port ?? defaultPort) };
 }

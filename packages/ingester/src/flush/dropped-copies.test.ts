@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import type { SegmentRef } from "@skald/model";
-import { DroppedCopies } from "./dropped-copies.js";
+import { DroppedCopies } from "./local-segments.js";
 
 const ref: SegmentRef = {
   ...{ kind: "segment", id: "s", tenant: "t", minNs: 7n, maxNs: 9n, sizeBytes: 1 },

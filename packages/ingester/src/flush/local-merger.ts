@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
-import { dayNs, floorDiv, type SegmentRef } from "@skald/model";
+import { dayNs, floorDiv } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { inOrderOfArrival, type SealedSegment } from "@skald/storage";
+import type { IngesterOptions } from "../settings/options.js";
+import type { Heads } from "../tenant/heads.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
-import { temporaryOf } from "./segment-paths.js";
+import { temporaryOf } from "./placed-files.js";
 
 /** Local segments of one tenant and day to make one of; survives a structured clone, so that a worker can do it. */
 export interface LocalMergeJob {
@@ -12,7 +14,7 @@ export interface LocalMergeJob {
   readonly path: string;
   /** In order of arrival. */
   readonly inputs: readonly Pick<LocalSegment, "ref">[];
-  /** They are merged again in the store: as cheap as sealing. */
+  /** The store merges them again, so this is as cheap as sealing. */
   readonly level: 1;
   readonly filters: "bitmap";
   readonly sync: false;
@@ -24,55 +26,57 @@ export type MergeLocal = (
   options: { readonly signal: AbortSignal },
 ) => Promise<SealedSegment | undefined>;
 
-export interface LocalMergerOptions {
+export interface LocalMergerContext {
+  readonly options: IngesterOptions;
   readonly segments: LocalSegments;
+  readonly heads: Heads;
   readonly merge: MergeLocal;
-  /** Bytes of a segment that is not worth it. */
-  readonly maxInputBytes: number;
-  /** Whether heads of a tenant wait to be sealed: their rows may have arrived between those of segments. */
-  readonly isSealing: (tenant: string) => boolean;
-  /** What a tenant holds in heads: those of an earlier process may be older than its segments. */
-  readonly headsOf: (tenant: string) => readonly Pick<SegmentRef, "id" | "minNs">[];
+  /** Whether the log still has rows of earlier processes that are in no head: nothing is merged then. */
+  readonly isReplaying: () => boolean;
   readonly log: Logger;
 }
 
-/** Bytes of what is merged, as a multiple of those of an input. */
+/** Largest size of a merged segment, as a multiple of the largest input. */
 const maxGrowth = 4;
 const maxInputs = 256;
 
 /**
- * Makes one local segment of several small ones of a tenant and day before they are uploaded: many tenants, or little memory for
- * heads, make many of them, and each would be an object. One that is merged has all that is needed to do without its inputs, whenever
- * the process ends: its index names them.
+ * Merges small local segments of a tenant and day into one before they are uploaded. Many tenants, or little memory for heads,
+ * make many of them, and each would be an object. The index of a merged segment names its inputs, so it replaces them
+ * even when the process ends at any moment.
  */
 export class LocalMerger {
-  readonly #options: LocalMergerOptions;
+  readonly #context: LocalMergerContext;
   readonly #abort = new AbortController();
-  /** Those that could not be merged are uploaded as they are. */
+  /** Ids of segments that could not be merged; they are uploaded as they are. */
   readonly #left = new Set<string>();
 
-  constructor(options: LocalMergerOptions) {
-    this.#options = options;
+  constructor(context: LocalMergerContext) {
+    this.#context = context;
   }
 
-  /** The segments that are to be merged with one that is to be uploaded, itself included; none when it is uploaded as it is. */
+  /** The segments to merge with one that is due, including itself; none when it is uploaded as it is. */
   groupOf(due: LocalSegment): readonly LocalSegment[] {
-    const { segments, isSealing, headsOf, maxInputBytes } = this.#options;
+    const { segments, heads, options } = this.#context;
+    const { maxMergeBytes } = options.bounds;
     const { tenant } = due.ref;
-    if (!this.#isSmall(due) || isSealing(tenant)) return [];
+    if (!this.#isSmall(due) || this.#isSealing(tenant)) return [];
     const day = dayOf(due);
     const ofDay = segments.of(tenant).filter((one) => dayOf(one) === day);
     if (ofDay.filter((one) => this.#isSmall(one)).length < 2) return [];
     const byId = new Map(ofDay.map((one) => [one.ref.id, one]));
-    const heads = headsOf(tenant).filter(({ minNs }) => floorDiv(minNs, dayNs) === day);
+    // Heads of an earlier process may be older than the segments.
+    const unsealed = [...(heads.find(tenant)?.unsealed() ?? [])]
+      .map(({ id, baseNs }) => ({ id, minNs: baseNs }))
+      .filter(({ minNs }) => floorDiv(minNs, dayNs) === day);
     let group: LocalSegment[] = [];
     let bytes = 0;
-    // What is merged has one place in the order of arrival: nothing may lie between its inputs.
-    for (const { id } of inOrderOfArrival([...ofDay.map(({ ref }) => ref), ...heads])) {
+    // A merged segment has one place in the order of arrival, so nothing may lie between its inputs.
+    for (const { id } of inOrderOfArrival([...ofDay.map(({ ref }) => ref), ...unsealed])) {
       const found = byId.get(id);
       const one = found !== undefined && this.#isSmall(found) ? found : undefined;
       const { sizeBytes = 0 } = one?.ref ?? {};
-      const isFull = group.length === maxInputs || bytes + sizeBytes > maxGrowth * maxInputBytes;
+      const isFull = group.length === maxInputs || bytes + sizeBytes > maxGrowth * maxMergeBytes;
       if (one === undefined || isFull) {
         if (group.includes(due)) break;
         group = [];
@@ -85,14 +89,14 @@ export class LocalMerger {
     return group.length > 1 && group.includes(due) ? group : [];
   }
 
-  /** Whether more may come soon that it is to be merged with. */
+  /** Whether a head that is being sealed may soon be merged with it. */
   mayGrow(one: LocalSegment): boolean {
-    return this.#isSmall(one) && this.#options.isSealing(one.ref.tenant);
+    return this.#isSmall(one) && this.#isSealing(one.ref.tenant);
   }
 
-  /** Puts one segment in the place of some. Never rejects: what cannot be merged stays as it is. */
+  /** Replaces segments by one. Never rejects: what cannot be merged stays as it is. */
   async merge(inputs: readonly LocalSegment[]): Promise<void> {
-    const { segments, merge, log } = this.#options;
+    const { segments, merge, log } = this.#context;
     const [first] = inputs as [LocalSegment, ...LocalSegment[]];
     const { tenant } = first.ref;
     const id = mergedIdOf(inputs);
@@ -113,14 +117,21 @@ export class LocalMerger {
     }
   }
 
-  /** Ends what runs. */
+  /** Aborts running merges. */
   close(): void {
     this.#abort.abort();
   }
 
-  /** What may be in the store stays as it is: its rows would be there twice. */
+  /** A segment that may be in the store is not merged, because its rows would be there twice. */
   #isSmall({ ref, mayBeStored }: LocalSegment): boolean {
-    return !mayBeStored && !this.#left.has(ref.id) && ref.sizeBytes <= this.#options.maxInputBytes;
+    const { maxMergeBytes } = this.#context.options.bounds;
+    return !mayBeStored && !this.#left.has(ref.id) && ref.sizeBytes <= maxMergeBytes;
+  }
+
+  /** Whether rows of a tenant wait to be sealed: they may have arrived between those of segments. */
+  #isSealing(tenant: string): boolean {
+    const { heads, isReplaying } = this.#context;
+    return isReplaying() || (heads.find(tenant)?.frozen.size ?? 0) > 0;
   }
 }
 
@@ -128,7 +139,7 @@ function dayOf({ ref }: LocalSegment): bigint {
   return floorDiv(ref.minNs, dayNs);
 }
 
-/** The id of the first, with what names them all in the place of its process: the same again after a crash. */
+/** The id of the first with a hash of all ids instead of its process: the same again after a crash. */
 function mergedIdOf(inputs: readonly LocalSegment[]): string {
   const ids = inputs.map(({ ref }) => ref.id);
   const hash = createHash("sha256").update(JSON.stringify(ids)).digest("hex").slice(0, 8);

@@ -9,41 +9,41 @@ import {
 import type { Logger } from "@skald/runtime";
 import {
   makeLastingDirectory,
+  maxListingAgeMs,
   openSegmentFile,
   replacedBy,
   type SealedSegment,
 } from "@skald/storage";
 import { mkdir, readdir, rename, rm, stat, writeFile } from "@skald/storage/files";
 import type { Head } from "../head/head.js";
-import { DroppedCopies } from "./dropped-copies.js";
-import { PlacedFiles } from "./placed-files.js";
 import {
   isStray,
   isUnfinished,
   markerOf,
+  PlacedFiles,
   segmentSuffix,
   tenantDir,
   tenantOf,
   uploadingMarkerOf,
-} from "./segment-paths.js";
+} from "./placed-files.js";
 
 const nsPerMs = 1_000_000n;
-/** Codes of errors that say nothing about the contents of a file, or that a later program wrote it. */
+/** Codes of errors that are no damage: the file cannot be read now, or a newer version wrote it. */
 const otherCodes: readonly ErrorCode[] = ["unavailable", "newer_version"];
 
 /** A sealed file on this machine. */
 export interface LocalSegment {
   readonly ref: SegmentRef;
   readonly path: string;
-  /** Both by the steady clock. */
+  /** By the steady clock. */
   readonly sealedMs: number;
-  /** Last log file with rows of it; the local copy outlives that, so that replay knows what is sealed. */
+  /** Last log file with rows of it. The local copy outlives that file, so that replay knows which rows are sealed. */
   lastWalFile: number;
-  /** When the store had it; undefined before that. */
+  /** End of the upload by the steady clock; undefined before. */
   uploadedMs: number | undefined;
-  /** Whether the store may have it although nobody knows: an upload was begun, by this process or maybe by an earlier one. */
+  /** Whether the store may have it, because this process or maybe an earlier one began an upload. */
   mayBeStored: boolean;
-  /** The one that has its rows: this one stays only for queries that know it, and for the log. */
+  /** The merged segment that has its rows: this one stays for queries that selected it, and for the log. */
   replacedBy?: LocalSegment;
 }
 
@@ -51,59 +51,51 @@ export interface LocalSegmentsOptions {
   readonly dataDir: string;
   readonly log: Logger;
   readonly clock: SteadyClock;
-  /** What files of earlier processes are dated by. */
+  /** Dates the files of earlier processes. */
   readonly timeOfDay: Clock;
-  /** How long a copy stays once the store has it. */
+  /** Time that a copy stays after its upload. */
   readonly retainMs: number;
-  /** Told of each file that was deleted. */
-  readonly onDropped: (path: string) => void;
+  /** Is called with each file that was deleted. */
+  readonly onDropped: ((path: string) => void) | undefined;
 }
 
 /**
- * The segments on the local disk: `<dir>/<tenant>/<id>.parquet`, and beside each that the store has an empty
- * `<id>.uploaded`, so that no restart uploads again what the compactor has merged and deleted since; `<id>.uploading` stands beside one of
- * which an upload was begun, and `<dir>/uploads.marked` says that none was of one without. One that was merged of others
- * says so in its index, and counts instead of them from the moment that it is there.
+ * The segments on the local disk, as `<dir>/<tenant>/<id>.parquet`. An empty file `<id>.uploaded` marks an uploaded segment, so
+ * that no restart uploads again what the compactor has merged and deleted since. `<id>.uploading` marks a segment whose
+ * upload was begun, and `<dir>/uploads.marked` says that all such segments have that mark. The index of a merged segment
+ * names its inputs, and it replaces them as soon as it exists.
  */
 export class LocalSegments {
   readonly dropped: DroppedCopies;
   readonly placed: PlacedFiles;
+  readonly #options: LocalSegmentsOptions;
   readonly #dir: string;
-  readonly #quarantineDir: string;
-  /** There since a process that marks what it begins to upload had opened the directory. */
+  /** Exists since a process that marks uploads has opened the directory. */
   readonly #markedPath: string;
-  readonly #log: Logger;
-  readonly #clock: SteadyClock;
-  readonly #timeOfDay: Clock;
-  readonly #onDropped: (path: string) => void;
-  /** When this process began, and by tenant the last time of a segment that it dropped; ns since the epoch. */
+  /** Start of this process, and by tenant the latest row of a dropped segment; ns since the epoch. */
   readonly #startNs: bigint;
   readonly #droppedNs = new Map<string, bigint>();
   readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
 
   constructor(options: LocalSegmentsOptions) {
-    this.dropped = new DroppedCopies(options);
+    this.#options = options;
     this.#dir = join(options.dataDir, "segments");
-    this.placed = new PlacedFiles(this.#dir);
     this.#markedPath = join(this.#dir, "uploads.marked");
-    this.#quarantineDir = join(options.dataDir, "quarantine");
-    this.#log = options.log;
-    this.#clock = options.clock;
-    this.#timeOfDay = options.timeOfDay;
-    this.#onDropped = options.onDropped;
     this.#startNs = BigInt(Math.ceil(options.timeOfDay.nowMs())) * nsPerMs;
+    this.dropped = new DroppedCopies(options);
+    this.placed = new PlacedFiles(this.#dir);
   }
 
   /**
-   * Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. Throws
-   * `newer_version`, with nothing changed, when a later program wrote one of them.
+   * Finds the files of earlier processes; moves corrupt ones into quarantine and returns their number. Throws
+   * `newer_version`, with nothing changed, when a newer version wrote one of them.
    */
   async open(): Promise<{ corrupt: number }> {
     await makeLastingDirectory(this.#dir);
     const entries = await readdir(this.#dir, { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile());
     const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));
-    // What a process had placed that was killed before its sync: the log is cut for it too.
+    // A killed process may have placed files without a sync, and the log is cut behind them too.
     for (const dir of this.placed.directoriesOf(paths)) await this.placed.syncs.sync(dir);
     const isMarked = paths.has(this.#markedPath);
     const useless = (path: string) => isUnfinished(path) || isStray(path, paths);
@@ -123,7 +115,7 @@ export class LocalSegments {
     return { corrupt: damage.size };
   }
 
-  /** An earlier version did not say which uploads it had begun. */
+  /** An earlier version did not mark the uploads that it had begun. */
   async #markAll(): Promise<void> {
     const waiting = this.files().filter(({ uploadedMs }) => uploadedMs === undefined);
     for (const segment of waiting) await this.markUploading(segment);
@@ -131,7 +123,7 @@ export class LocalSegments {
     await writeFile(this.#markedPath, "");
   }
 
-  /** Where the segment of a head goes; its directory is there. */
+  /** Path of the segment of a head; creates its directory. */
   async pathOf(head: Pick<Head, "tenant" | "id">): Promise<string> {
     const path = join(this.#dir, tenantDir(head.tenant), head.id + segmentSuffix);
     await mkdir(dirname(path), { recursive: true });
@@ -142,30 +134,22 @@ export class LocalSegments {
     return this.#add({
       ref: refOf(head.tenant, head.id, path, sealed),
       path,
-      sealedMs: this.#clock.elapsedMs(),
+      sealedMs: this.#options.clock.elapsedMs(),
       lastWalFile: head.lastFile,
       uploadedMs: undefined,
       mayBeStored: false,
     });
   }
 
-  /** Puts one that has the rows of some in their place, in the same turn; it is as old as the oldest of them. */
+  /** Replaces segments by one that has their rows; it is as old as the oldest of them. */
   replace(
     inputs: readonly LocalSegment[],
-    {
-      id,
-      sealed,
-      path,
-    }: { readonly id: string; readonly sealed: SealedSegment; readonly path: string },
+    by: { readonly id: string; readonly sealed: SealedSegment; readonly path: string },
   ): void {
-    const [
-      {
-        ref: { tenant },
-      },
-    ] = inputs as [LocalSegment, ...LocalSegment[]];
+    const { tenant } = (inputs[0] as LocalSegment).ref;
     const segment = this.#add({
-      ref: refOf(tenant, id, path, sealed),
-      path,
+      ref: refOf(tenant, by.id, by.path, by.sealed),
+      path: by.path,
       sealedMs: Math.min(...inputs.map(({ sealedMs }) => sealedMs)),
       lastWalFile: Math.max(...inputs.map(({ lastWalFile }) => lastWalFile)),
       uploadedMs: undefined,
@@ -174,26 +158,27 @@ export class LocalSegments {
     for (const input of inputs) this.#link(input, segment);
   }
 
-  /** Also one that another one stands for. */
+  /** Finds any segment, also one that was replaced. */
   get(tenant: string, id: string): LocalSegment | undefined {
     return this.#byTenant.get(tenant)?.get(id);
   }
 
-  /** Each row is in one of them. */
+  /** The segments that were not replaced: each row is in one of them. */
   all(): LocalSegment[] {
     return this.files().filter(isCurrent);
   }
 
-  /** Those that another one stands for included. */
+  /** All segments, also those that were replaced. */
   files(): LocalSegment[] {
     return [...this.#byTenant.values()].flatMap((segments) => [...segments.values()]);
   }
 
+  /** The segments of a tenant that were not replaced. */
   of(tenant: string): LocalSegment[] {
     return [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(isCurrent);
   }
 
-  /** Segments with rows in a range, both ends inclusive, ns since the epoch. */
+  /** Segments that may have rows in `[fromNs, toNs)`, ns since the epoch. */
   select(tenant: string, fromNs: bigint, toNs: bigint): SegmentRef[] {
     return this.of(tenant)
       .map(({ ref }) => ref)
@@ -201,8 +186,8 @@ export class LocalSegments {
   }
 
   /**
-   * No row of this time or later was ever dropped from this disk, by this process or an earlier one that took rows at
-   * most `graceMs` ahead of its clock.
+   * Returns a time such that no row of that time or later was ever dropped from this disk, neither by this process nor by an
+   * earlier one that accepted rows at most `graceMs` ahead of its clock.
    */
   completeFromNs(tenant: string, graceMs: number): bigint {
     const earlier = this.#startNs + BigInt(Math.ceil(graceMs)) * nsPerMs;
@@ -210,7 +195,7 @@ export class LocalSegments {
     return dropped >= earlier ? dropped + 1n : earlier;
   }
 
-  /** Remembers that the store may have the segment, also for later processes; after a power cut too once its name is synced. */
+  /** Marks that the store may have the segment; the mark survives a power cut once its name is synced. */
   async markUploading(segment: LocalSegment): Promise<void> {
     await writeFile(uploadingMarkerOf(segment.path), "");
     this.placed.note(segment.path);
@@ -218,19 +203,18 @@ export class LocalSegments {
   }
 
   /**
-   * Remembers, also for later processes and after a power cut, that the store has the segment: by then it may be merged there, and
-   * its object gone.
+   * Marks durably that the store has the segment; the object may be merged and deleted there later.
    */
   async markUploaded(segment: LocalSegment): Promise<void> {
-    // Without the file that names them they would be taken for what the store lacks.
+    // Inputs without the merged file that names them would count as not uploaded.
     for (const input of this.#inputsOf(segment)) await writeFile(markerOf(input.path), "");
     await writeFile(markerOf(segment.path), "");
     await this.placed.syncs.sync(dirname(segment.path));
     await rm(uploadingMarkerOf(segment.path), { force: true });
-    segment.uploadedMs = this.#clock.elapsedMs();
+    segment.uploadedMs = this.#options.clock.elapsedMs();
   }
 
-  /** Whether a local copy may be deleted: not before all that say that it has their rows. */
+  /** Whether a local copy may be deleted: its inputs must be deleted first. */
   isLast(segment: LocalSegment): boolean {
     return this.#inputsOf(segment).length === 0;
   }
@@ -246,7 +230,7 @@ export class LocalSegments {
     segments?.delete(id);
     if (segments?.size === 0) this.#byTenant.delete(tenant);
     await rm(segment.path, { force: true });
-    this.#onDropped(segment.path);
+    this.#options.onDropped?.(segment.path);
     await rm(markerOf(segment.path), { force: true });
     await rm(uploadingMarkerOf(segment.path), { force: true });
   }
@@ -256,7 +240,7 @@ export class LocalSegments {
     return [...known].filter((one) => one.replacedBy === segment);
   }
 
-  /** What stands for one that stands for others stands for those. */
+  /** A segment that replaces another one also replaces the inputs of that one. */
   #link(input: LocalSegment | undefined, segment: LocalSegment): void {
     if (input === undefined || input === segment) return;
     const last = segment.replacedBy ?? segment;
@@ -264,7 +248,7 @@ export class LocalSegments {
     input.replacedBy = last;
   }
 
-  /** Returns what is wrong with a file that is damaged. */
+  /** Adds a file of an earlier process; returns the error when it is damaged. */
   async #adopt(
     path: string,
     paths: ReadonlySet<string>,
@@ -276,8 +260,8 @@ export class LocalSegments {
       const location = { kind: "file", path } as const;
       const { segment, close } = openSegmentFile({ id, tenant, location });
       close();
-      const nowMs = this.#clock.elapsedMs();
-      const ageMs = Math.max(0, this.#timeOfDay.nowMs() - (await stat(path)).mtimeMs);
+      const nowMs = this.#options.clock.elapsedMs();
+      const ageMs = Math.max(0, this.#options.timeOfDay.nowMs() - (await stat(path)).mtimeMs);
       const uploaded = paths.has(markerOf(path));
       const adopted = this.#add({
         ref: refOf(tenant, id, path, segment),
@@ -290,10 +274,8 @@ export class LocalSegments {
       replaced.set(adopted, replacedBy(segment.image) ?? []);
       return undefined;
     } catch (error) {
-      // No other error says that the file is damaged.
-      const isDamage = error instanceof SkaldError && !otherCodes.includes(error.code);
-      if (!isDamage) throw error;
-      return error;
+      if (error instanceof SkaldError && !otherCodes.includes(error.code)) return error;
+      throw error;
     }
   }
 
@@ -303,20 +285,23 @@ export class LocalSegments {
 
   async #setAside(path: string, reason: SkaldError): Promise<void> {
     const tenant = this.#tenantOf(path);
-    const aside = join(this.#quarantineDir, relative(this.#dir, path));
+    const aside = join(this.#options.dataDir, "quarantine", relative(this.#dir, path));
     try {
       await makeLastingDirectory(dirname(aside));
       await rename(path, aside);
-      // Before its old name is gone for good.
+      // The new name must be durable before the old one is gone.
       await this.placed.syncs.sync(dirname(aside));
-      this.#log.error("a local segment is corrupt; set aside", {
+      this.#options.log.error("a local segment is corrupt; set aside", {
         tenant,
         path: aside,
         error: reason,
       });
     } catch (error) {
       const facts = { tenant, path, error: reason, cause: error };
-      this.#log.error("a local segment is corrupt, and cannot be set aside; left out", facts);
+      this.#options.log.error(
+        "a local segment is corrupt, and cannot be set aside; left out",
+        facts,
+      );
     }
   }
 
@@ -340,4 +325,63 @@ function refOf(
 ): SegmentRef {
   const location = { kind: "file", path } as const;
   return { kind: "segment", id, tenant, minNs, maxNs, location, sizeBytes };
+}
+
+interface Dropped {
+  readonly tenant: string;
+  readonly minNs: bigint;
+  /** When the store had it. */
+  readonly uploadedMs: number;
+}
+
+/**
+ * Local copies that were dropped so soon after their upload that a listing of the store in use may lack them. Copies that an
+ * earlier process dropped are unknown, except that they were stored before this process began.
+ */
+export class DroppedCopies {
+  readonly #clock: SteadyClock;
+  readonly #startMs: number;
+  /** False when copies outlive every listing, and nothing needs to be remembered. */
+  readonly #isSoon: boolean;
+  #dropped: Dropped[] = [];
+
+  constructor({ clock, retainMs }: { readonly clock: SteadyClock; readonly retainMs: number }) {
+    this.#clock = clock;
+    this.#startMs = clock.elapsedMs();
+    this.#isSoon = retainMs <= maxListingAgeMs;
+  }
+
+  note({ tenant, minNs }: SegmentRef, uploadedMs: number): void {
+    if (!this.#isSoon) return;
+    this.#forgetOld();
+    this.#dropped.push({ tenant, minNs, uploadedMs });
+  }
+
+  /** A listing that began less than this long ago has all dropped segments of a tenant; undefined when every listing has. */
+  storedAgoMs(tenant: string): number | undefined {
+    this.#forgetOld();
+    const own = this.#dropped.filter((one) => one.tenant === tenant);
+    const lastMs = Math.max(...own.map(({ uploadedMs }) => uploadedMs), this.#earlierMs);
+    return Number.isFinite(lastMs) ? this.#clock.elapsedMs() - lastMs : undefined;
+  }
+
+  /** Time of the oldest row of these copies, ns since the epoch: 0 while it is unknown, undefined when there is none. */
+  oldestNs(): bigint | undefined {
+    if (Number.isFinite(this.#earlierMs)) return 0n;
+    this.#forgetOld();
+    const times = this.#dropped.map(({ minNs }) => minNs);
+    return times.length === 0 ? undefined : times.reduce((a, b) => (b < a ? b : a));
+  }
+
+  /** Time until which earlier processes may have stored what they dropped; -Infinity once every listing is younger. */
+  get #earlierMs(): number {
+    const isYoung = this.#clock.elapsedMs() - this.#startMs <= maxListingAgeMs;
+    return this.#isSoon && isYoung ? this.#startMs : Number.NEGATIVE_INFINITY;
+  }
+
+  #forgetOld(): void {
+    const beforeMs = this.#clock.elapsedMs() - maxListingAgeMs;
+    if (this.#dropped.some(({ uploadedMs }) => uploadedMs < beforeMs))
+      this.#dropped = this.#dropped.filter(({ uploadedMs }) => uploadedMs >= beforeMs);
+  }
 }

@@ -1,18 +1,17 @@
-import { dirname } from "node:path";
+import { dirname, sep } from "node:path";
 import { DirectorySyncs, syncInTurn } from "@skald/storage";
 import { open, rename } from "@skald/storage/files";
-import { temporaryOf } from "./segment-paths.js";
 
-/** Directories that are synced at a time. */
+/** Number of directories that are synced at a time. */
 const maxSyncs = 4;
 
-/** Files that were put in their place below a directory, and whether their names survive a power cut. */
+/** Places files below a directory, and makes their names survive a power cut. */
 export class PlacedFiles {
   readonly syncs = new DirectorySyncs();
   readonly #dir: string;
   /** Files whose names may be gone after a power cut. */
   #unsynced = new Set<string>();
-  /** The last sync that was begun, and the one that will be. */
+  /** The last sync, and the next one. */
   #sync = { paths: new Set<string>(), done: Promise.resolve() };
   #nextSync: Promise<void> | undefined;
 
@@ -20,7 +19,7 @@ export class PlacedFiles {
     this.#dir = dir;
   }
 
-  /** Puts a written file in its place and syncs what is in it; its name survives a power cut from `sync` on. */
+  /** Syncs a written file and renames it to its place. Its name survives a power cut after `sync`. */
   async place(path: string): Promise<void> {
     const temporary = temporaryOf(path);
     const file = await open(temporary, "r");
@@ -33,15 +32,15 @@ export class PlacedFiles {
     this.note(path);
   }
 
-  /** Remembers that there is a new name in the directory of a file. */
+  /** Notes that the directory of a file has a new name. */
   note(path: string): void {
     this.#unsynced.add(path);
   }
 
   /**
-   * Makes the names of all placed files last: to be done before the log is cut behind them, and before the store has them,
-   * as rows that come back from the log must not be in a segment elsewhere. For many tenants at a time: the sync of the first
-   * directory writes what the others need too. With a path it waits for that file only.
+   * Makes the names of all placed files durable. It must be called before the log is cut behind them and before they are
+   * uploaded, because rows that come back from the log must not be in a segment elsewhere. One call serves many tenants:
+   * the sync of the first directory writes data of the others too. With a path it waits for that file only.
    */
   sync(path?: string): Promise<void> {
     const { paths, done } = this.#sync;
@@ -51,7 +50,7 @@ export class PlacedFiles {
     return this.#nextSync;
   }
 
-  /** The directories of some files, and those above them up to that of all. */
+  /** The directories of some files, and those above them up to the common one. */
   directoriesOf(paths: Iterable<string>): Set<string> {
     const dirs = new Set<string>();
     for (const path of paths) {
@@ -82,4 +81,48 @@ export class PlacedFiles {
     };
     await Promise.all(Array.from({ length: maxSyncs }, next));
   }
+}
+
+/** A segment file is named `<id>.parquet`. */
+export const segmentSuffix = ".parquet";
+const uploadedSuffix = ".uploaded";
+const uploadingSuffix = ".uploading";
+const temporarySuffix = ".tmp";
+const unfinished = /\.parquet(\.tmp)+$/;
+
+/** The path of a segment file until it is placed. */
+export function temporaryOf(path: string): string {
+  return path + temporarySuffix;
+}
+
+/** Whether a seal that did not end has left this file. */
+export function isUnfinished(path: string): boolean {
+  return unfinished.test(path);
+}
+
+/** The mark of a segment that the store has. */
+export function markerOf(path: string): string {
+  return path.slice(0, -segmentSuffix.length) + uploadedSuffix;
+}
+
+/** The mark of a segment whose upload was begun. */
+export function uploadingMarkerOf(path: string): string {
+  return path.slice(0, -segmentSuffix.length) + uploadingSuffix;
+}
+
+/** Whether a path is the mark of a segment that is gone, because a process ended while it dropped both. */
+export function isStray(path: string, paths: ReadonlySet<string>): boolean {
+  const suffix = [uploadedSuffix, uploadingSuffix].find((one) => path.endsWith(one));
+  return suffix !== undefined && !paths.has(path.slice(0, -suffix.length) + segmentSuffix);
+}
+
+/** The directory of a tenant. A long name becomes several levels, because file systems allow 255 bytes for each. */
+export function tenantDir(tenant: string): string {
+  const escaped = encodeURIComponent(tenant).replaceAll(".", "%2E");
+  return (escaped.match(/.{1,200}/g) as string[]).join(sep);
+}
+
+/** The tenant of a directory. */
+export function tenantOf(dir: string): string {
+  return decodeURIComponent(dir.split(sep).join(""));
 }

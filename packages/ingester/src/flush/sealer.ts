@@ -1,56 +1,48 @@
+import type { SteadyClock } from "@skald/model";
 import { type Logger, type Sleep, sleep } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
 import type { HeadBlockRef, SealedSegment, SealInput, SharedStreams } from "@skald/storage";
 import type { Head } from "../head/head.js";
-import type { IngesterConfig } from "../settings/config.js";
+import type { IngesterMetrics } from "../settings/metrics.js";
+import type { IngesterOptions } from "../settings/options.js";
+import type { FlushReason, Heads } from "../tenant/heads.js";
+import type { LocalSegments } from "./local-segments.js";
+import { temporaryOf } from "./placed-files.js";
 
 /** A head to be written as a segment; survives a structured clone, so that a worker can do it. */
 export interface SealJob extends Omit<SealInput, "heads"> {
   readonly heads: readonly (SharedStreams & { readonly blocks: readonly HeadBlockRef[] })[];
 }
 
-/** Writes a segment; the file is complete when it resolves, and whoever called syncs it. */
+/** Writes a segment; the file is complete when it resolves, and the caller syncs it. */
 export type Seal = (job: SealJob) => Promise<SealedSegment>;
 
-/** Why a head was frozen, as the `reason` of the flush metrics. */
-export type FlushReason = "full" | "idle" | "max_age" | "forced" | "memory" | "wal";
-
-export interface SealerOptions {
+export interface SealerContext {
+  readonly options: IngesterOptions;
   readonly seal: Seal;
-  /** Seals at a time. */
-  readonly concurrency: number;
-  readonly maxFrozenBytes: number;
-  readonly backoff: Pick<IngesterConfig["flush_op_backoff"], "min_period" | "max_period">;
-  readonly pathOf: (head: Head) => Promise<string>;
-  readonly streamsOf: (head: Head) => SharedStreams;
-  /** Called at once when the segment is there: from now on it stands for the head. */
-  readonly onSealed: (
-    head: Head,
-    segment: SealedSegment,
-    path: string,
-    reason: FlushReason,
-  ) => void;
-  /** Called for a head whose rows were all taken back: there is nothing to seal. */
-  readonly onEmpty: (head: Head) => void;
-  readonly onFailed: () => void;
+  readonly heads: Heads;
+  readonly segments: LocalSegments;
+  /** Is called with the size of each segment that replaced its head. */
+  readonly onSealed: (sizeBytes: number) => void;
+  readonly metrics: IngesterMetrics;
   readonly log: Logger;
+  readonly clock: SteadyClock;
   readonly sleep?: Sleep;
 }
 
 /**
- * Turns frozen heads into segments, a few at a time, oldest first. A seal that fails is tried again for ever, later and
- * later, and lets others go first meanwhile: the head stays in memory and its rows in the log. While too much is frozen,
- * pushes wait in `room`.
+ * Turns frozen heads into segments, a few at a time, oldest first. A seal that fails is retried for ever with growing
+ * pauses, and other heads go first meanwhile: the head stays in memory and its rows in the log. While too much is
+ * frozen, pushes wait in `room`.
  */
 export class Sealer {
-  readonly #options: SealerOptions;
-  readonly #minPauseMs: number;
-  readonly #maxPauseMs: number;
+  readonly #context: SealerContext;
+  readonly #backoff: IngesterOptions["config"]["flush_op_backoff"];
   /** Oldest first. */
   readonly #waiting = new Set<Frozen>();
   readonly #tasks = new Map<Head, Frozen>();
   readonly #abort = new AbortController();
-  /** With the part of the memory for frozen heads below which each goes on. */
+  /** Waiting callers with the part of the memory for frozen heads that must not be used up. */
   readonly #roomWaiters = new Map<() => void, number>();
   readonly #watchers = new Set<(head: Head, error: unknown) => void>();
   /** Ends the pauses of heads that failed. */
@@ -58,13 +50,12 @@ export class Sealer {
   #running = 0;
   #frozenBytes = 0;
 
-  constructor(options: SealerOptions) {
-    this.#options = options;
-    this.#minPauseMs = options.backoff.min_period;
-    this.#maxPauseMs = options.backoff.max_period;
+  constructor(context: SealerContext) {
+    this.#context = context;
+    this.#backoff = { ...context.options.config.flush_op_backoff };
   }
 
-  /** Heads that are frozen and no segments yet. */
+  /** Number of heads that are frozen and not sealed yet. */
   get length(): number {
     return this.#tasks.size;
   }
@@ -75,15 +66,15 @@ export class Sealer {
   }
 
   get hasRoom(): boolean {
-    return this.#frozenBytes < this.#options.maxFrozenBytes;
+    return this.hasRoomFor(1);
   }
 
-  /** Whether less than a part of the memory for frozen heads is taken. */
+  /** Whether frozen heads use less than a part of their memory. */
   hasRoomFor(part: number): boolean {
-    return this.#frozenBytes < part * this.#options.maxFrozenBytes;
+    return this.#frozenBytes < part * this.#context.options.bounds.maxFrozenBytes;
   }
 
-  /** Takes a head that gets no more rows; the promise resolves when it is a segment. */
+  /** Adds a head that gets no more rows; the promise resolves when it is a segment. */
   freeze(head: Head, reason: FlushReason): Promise<void> {
     const frozen = frozenOf(head, reason);
     this.#frozenBytes += frozen.bytes;
@@ -93,31 +84,31 @@ export class Sealer {
     return frozen.sealed;
   }
 
-  /** The promise that `freeze` gave for a head; undefined when it is a segment by now. */
+  /** The promise that `freeze` returned for a head; undefined once the head is a segment. */
   taskOf(head: Head): Promise<void> | undefined {
     return this.#tasks.get(head)?.sealed;
   }
 
-  /** Tells of each seal that fails from now on, until what it returns is called. */
+  /** Calls the watcher for each seal that fails, until the returned function is called. */
   onFailure(watcher: (head: Head, error: unknown) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Tries again at once whatever has failed. */
+  /** Retries at once what has failed. */
   hurry(): void {
     this.#hurry.abort();
     this.#hurry = new AbortController();
   }
 
-  /** True once `close` was called: nobody is held back any more. */
+  /** True once `close` was called: from then on nobody waits for room. */
   get isClosed(): boolean {
     return this.#abort.signal.aborted;
   }
 
   /**
-   * Resolves when less than a part of the memory for frozen heads is taken. Check again: others may have been faster. Rejects
-   * with the signal's reason.
+   * Resolves when frozen heads use less than a part of their memory. The caller must check again, because others may have
+   * been faster. Rejects with the signal's reason.
    */
   room(signal?: AbortSignal, part = 1): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
@@ -136,10 +127,10 @@ export class Sealer {
     });
   }
 
-  /** Starts what can start: a head whose last pushes are not in the log yet has to wait for them. */
+  /** Starts as many seals as may run. A head waits until the log has its last pushes. */
   kick(): void {
     for (const frozen of this.#waiting) {
-      if (this.#running >= this.#options.concurrency) return;
+      if (this.#running >= this.#context.options.bounds.sealConcurrency) return;
       if (frozen.head.pendingPushes > 0) continue;
       this.#waiting.delete(frozen);
       this.#running++;
@@ -147,7 +138,7 @@ export class Sealer {
     }
   }
 
-  /** Ends retries and lets waiting pushes go. Heads that are not sealed stay in the log. */
+  /** Ends retries and lets waiting pushes go on. The rows of unsealed heads stay in the log. */
   async close(): Promise<void> {
     this.#abort.abort();
     for (const frozen of this.#waiting) this.#giveUp(frozen);
@@ -159,7 +150,8 @@ export class Sealer {
   async #run(frozen: Frozen): Promise<void> {
     const { head, reason } = frozen;
     try {
-      if (head.rowCount === 0) this.#options.onEmpty(head);
+      // All rows may have been undone.
+      if (head.rowCount === 0) this.#context.heads.replace(head);
       else await this.#seal(head, reason);
       this.#forget(frozen);
       frozen.resolve();
@@ -173,17 +165,18 @@ export class Sealer {
 
   async #retryLater(frozen: Frozen, error: unknown): Promise<void> {
     if (this.isClosed) return this.#giveUp(frozen);
-    const { log, onFailed } = this.#options;
+    const { log, metrics } = this.#context;
     const { head } = frozen;
     const { tenant, id } = head;
     const attempt = frozen.failures++;
-    onFailed();
+    metrics.flushFailures.inc();
     log.error("sealing a head failed; trying again", { tenant, head: id, attempt, error });
-    // Taken before the watchers hear of it: a flush that one of them ends may hurry this very pause.
+    // A watcher may end a flush that hurries this very pause, so the signal comes first.
     const signal = AbortSignal.any([this.#abort.signal, this.#hurry.signal]);
     for (const watcher of [...this.#watchers]) watcher(head, error);
-    const pauseMs = Math.min(this.#maxPauseMs, this.#minPauseMs * 2 ** attempt);
-    await (this.#options.sleep ?? sleep)(pauseMs, signal).catch(() => undefined);
+    const { min_period, max_period } = this.#backoff;
+    const pauseMs = Math.min(max_period, min_period * 2 ** attempt);
+    await (this.#context.sleep ?? sleep)(pauseMs, signal).catch(() => undefined);
     if (this.isClosed) return this.#giveUp(frozen);
     this.#waiting.add(frozen);
     this.kick();
@@ -207,12 +200,32 @@ export class Sealer {
   }
 
   async #sealNow(head: Head, reason: FlushReason): Promise<void> {
-    const { seal, pathOf, streamsOf, onSealed } = this.#options;
-    const path = await pathOf(head);
-    const blocks = head.blocks.map((block) => block.view());
-    const heads = [{ blocks, ...streamsOf(head) }];
-    const segment = await seal({ tenant: head.tenant, id: head.id, path, heads });
-    onSealed(head, segment, path, reason);
+    const { seal, segments, heads, options, clock, metrics, onSealed } = this.#context;
+    const { tenant, id } = head;
+    const { lifecycler, head_target_size } = options.config;
+    const path = await segments.pathOf(head);
+    const sealed = await seal({
+      tenant,
+      id,
+      path: temporaryOf(path),
+      heads: [{ blocks: head.blocks.map((block) => block.view()), ...heads.streamsOf(head) }],
+      digests: lifecycler.ring.replication_factor > 1,
+      sync: false,
+    });
+    await segments.placed.place(path);
+    const { rows, bytes, sizeBytes } = sealed;
+    const { minTime, maxTime } = head.bounds();
+    metrics.chunksFlushed.inc({ reason });
+    metrics.chunkSize.observe(sizeBytes);
+    metrics.chunkEntries.observe(rows);
+    metrics.chunkUtilization.observe(Math.min(1, bytes / head_target_size));
+    metrics.chunkRatio.observe(bytes / sizeBytes);
+    metrics.chunkAge.observe((clock.elapsedMs() - head.createdMs) / 1000);
+    metrics.chunkBounds.observe((maxTime - minTime) / 3600e9);
+    // From this turn on the segment replaces the head.
+    segments.add(head, sealed, path);
+    heads.replace(head);
+    onSealed(sizeBytes);
   }
 
   #letIn(): void {
@@ -241,7 +254,7 @@ function frozenOf(head: Head, reason: FlushReason): Frozen {
     resolve = resolveSealed;
     reject = rejectSealed;
   });
-  // Whoever asked may not wait; it is rejected at the end of the process only.
+  // The caller may not wait for it. It rejects only at the end of the process.
   sealed.catch(() => undefined);
   return { head, reason, bytes: head.memoryBytes, sealed, resolve, reject, failures: 0 };
 }

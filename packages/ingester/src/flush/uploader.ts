@@ -1,75 +1,77 @@
 import { type SegmentRef, type SteadyClock, unavailable } from "@skald/model";
-import type { Logger } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
+import type { IngesterMetrics } from "../settings/metrics.js";
 import type { IngesterOptions } from "../settings/options.js";
-import type { LocalMerger } from "./local-merger.js";
-import type { LocalSegment, LocalSegments } from "./local-segments.js";
+import { LocalMerger, type LocalMergerContext } from "./local-merger.js";
+import type { LocalSegment } from "./local-segments.js";
 
-/** Where segments end up: an object store, seen as the ingester needs it. */
+/** The object store as the ingester uses it. */
 export interface SegmentStore {
-  /** Stores the file under the key of the segment, to last. May be called again for what is there already. */
+  /** Stores the file durably under the key of the segment. May be called again for a stored segment. */
   put(ref: SegmentRef, path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** Whether the store has the segment with the size it has here. */
   has(ref: SegmentRef, options: { readonly signal: AbortSignal }): Promise<boolean>;
 }
 
-export interface UploaderOptions extends Pick<IngesterOptions, "config" | "bounds"> {
+export interface UploaderContext extends LocalMergerContext {
   readonly store: SegmentStore;
-  readonly segments: LocalSegments;
-  /** Makes one of small ones that wait together. */
-  readonly merger: LocalMerger;
-  readonly onStored: (segment: LocalSegment) => void;
-  readonly onFailed: () => void;
-  readonly log: Logger;
+  readonly metrics: IngesterMetrics;
   readonly clock: SteadyClock;
 }
 
 /** Groups of segments that are merged at a time. */
 const mergesAtOnce = 2;
-/** Times that a flush looks for what was sealed while it merged. */
+/** Rounds in which a flush merges segments that were sealed during the last round. */
 const maxRounds = 8;
 
 /**
- * Uploads local segments: old ones, the oldest ones when they take too much disk, all when told to. A failed upload is tried
- * again for ever, later and later; the local copy stays until the store has it and all queries that know
- * only the local copy have ended. Small ones of a tenant and day that wait together are one object.
+ * Uploads local segments: old ones, the oldest ones when they use too much disk, and all in a flush. A failed upload is
+ * retried for ever with growing pauses. The local copy stays until the store has it and all queries that know only the
+ * local copy have ended. Small segments of a tenant and day that wait together become one object.
  */
 export class Uploader {
-  readonly #options: UploaderOptions;
+  readonly #context: UploaderContext;
+  readonly #backoff: IngesterOptions["config"]["flush_op_backoff"];
+  readonly #merger: LocalMerger;
   readonly #abort = new AbortController();
   readonly #running = new Map<LocalSegment, Promise<void>>();
   readonly #failures = new Map<LocalSegment, { count: number; retryMs: number }>();
+  #lastError: unknown;
+  /** Number of running flushes. */
+  #flushes = 0;
+  /** Segments that are being merged and must not be uploaded. */
+  readonly #inMerge = new Set<LocalSegment>();
+  #merging: Promise<void> = Promise.resolve();
+  /** Oldest last. */
+  #due: LocalSegment[] = [];
 
-  constructor(options: UploaderOptions) {
-    this.#options = options;
+  constructor(context: UploaderContext) {
+    this.#context = context;
+    this.#backoff = { ...context.options.config.flush_op_backoff };
+    this.#merger = new LocalMerger(context);
   }
 
-  /** Uploads in flight. */
-  get running(): number {
-    return this.#running.size;
-  }
-
-  /** Finds the uploads that are due, and starts as many as may run; each next one starts when one ends. */
+  /** Finds the uploads that are due and starts as many as may run; the others follow when one ends. */
   sweep(): void {
     if (this.#abort.signal.aborted) return;
     this.#due = this.#findDue();
     const groups = this.#flushes === 0 ? this.#groupsOf(this.#due) : [];
-    // What is merged is due as its inputs were.
+    // A merged segment is due as its inputs were.
     if (groups.length > 0) void this.#mergeAll(groups).then(() => this.sweep());
     this.#startDue();
   }
 
   /**
-   * Uploads all segments of a tenant, or of all; `early`, while heads are sealed, not those that may be merged with what is still to
-   * come. Rejects with `unavailable` when the store does not take them now.
+   * Uploads all segments of a tenant, or of all. With `early`, while heads are being sealed, it leaves out segments that may
+   * be merged with later ones. Rejects with `unavailable` when the store refuses them.
    */
   async flush(tenant?: string, { early = false } = {}): Promise<void> {
     const isWanted = (one: LocalSegment) =>
-      isOf(one.ref, tenant) && !(early && this.#options.merger.mayGrow(one));
+      (tenant === undefined || one.ref.tenant === tenant) && !(early && this.#merger.mayGrow(one));
     this.#flushes++;
     try {
       await this.#merging;
-      // While some are merged others are sealed. Beside another flush what is merged would be missing in what that one waits for.
+      // Heads are sealed during a merge. Two flushes at a time do not merge, because one would miss the results of the other.
       for (let round = 0; round < maxRounds && this.#flushes === 1; round++) {
         const groups = this.#groupsOf(this.#waiting().filter(isWanted));
         if (groups.length === 0 || this.#abort.signal.aborted) break;
@@ -91,7 +93,9 @@ export class Uploader {
         if (failure !== undefined) return;
       }
     };
-    await Promise.all(Array.from({ length: this.#options.config.concurrent_flushes }, next));
+    await Promise.all(
+      Array.from({ length: this.#context.options.config.concurrent_flushes }, next),
+    );
     if (failure === undefined) return;
     throw unavailable(
       `the object store does not take segments; ${total} are kept on the local disk and tried again`,
@@ -99,10 +103,10 @@ export class Uploader {
     );
   }
 
-  /** Deletes local copies that nobody needs: uploaded long enough ago, not in use, and not known to any log file that is left. */
+  /** Deletes local copies that were uploaded long enough ago, are not in use, and have no rows in a log file that is left. */
   async dropOld(firstWalFile: number, isInUse: (id: string) => boolean): Promise<void> {
-    const { segments, config, clock } = this.#options;
-    const before = clock.elapsedMs() - config.chunk_retain_period;
+    const { segments, options, clock } = this.#context;
+    const before = clock.elapsedMs() - options.config.chunk_retain_period;
     for (const segment of segments.files()) {
       const { lastWalFile, replacedBy } = segment;
       const { uploadedMs } = replacedBy ?? segment;
@@ -115,27 +119,18 @@ export class Uploader {
   async close(): Promise<void> {
     this.#abort.abort();
     this.#due = [];
-    this.#options.merger.close();
+    this.#merger.close();
     await this.#merging;
     await Promise.all(this.#running.values());
   }
 
-  #lastError: unknown;
-  /** Flushes under way. */
-  #flushes = 0;
-  /** What is being merged must not be uploaded meanwhile. */
-  readonly #inMerge = new Set<LocalSegment>();
-  #merging: Promise<void> = Promise.resolve();
-  /** Oldest last. */
-  #due: LocalSegment[] = [];
-
-  /** Those of some segments that are to be merged before they are uploaded, each in one group. */
+  /** Groups the segments that must be merged before their upload; each is in one group. */
   #groupsOf(some: readonly LocalSegment[]): (readonly LocalSegment[])[] {
     const seen = new Set<LocalSegment>();
     const groups: (readonly LocalSegment[])[] = [];
     for (const segment of some) {
       if (seen.has(segment)) continue;
-      const group = this.#options.merger.groupOf(segment);
+      const group = this.#merger.groupOf(segment);
       for (const one of group) seen.add(one);
       const isBusy = group.some((one) => this.#running.has(one) || this.#inMerge.has(one));
       if (group.length > 0 && !isBusy) groups.push(group);
@@ -148,7 +143,7 @@ export class Uploader {
     const queue = [...groups];
     const next = async (): Promise<void> => {
       for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
-        if (!this.#abort.signal.aborted) await this.#options.merger.merge(group);
+        if (!this.#abort.signal.aborted) await this.#merger.merge(group);
         for (const one of group) this.#inMerge.delete(one);
       }
     };
@@ -158,7 +153,8 @@ export class Uploader {
   }
 
   #findDue(): LocalSegment[] {
-    const { config, bounds, clock } = this.#options;
+    const { options, clock } = this.#context;
+    const { config, bounds } = options;
     const nowMs = clock.elapsedMs();
     const waiting = this.#waiting();
     let bytes = waiting.reduce((sum, { ref }) => sum + ref.sizeBytes, 0);
@@ -167,13 +163,13 @@ export class Uploader {
       const tooMuch = bytes > bounds.maxLocalBytes;
       bytes -= segment.ref.sizeBytes;
       if (!tooMuch && nowMs - segment.sealedMs < config.chunk_idle_period) continue;
-      if (nowMs >= this.#retryMs(segment)) due.push(segment);
+      if (nowMs >= (this.#failures.get(segment)?.retryMs ?? 0)) due.push(segment);
     }
     return due.reverse();
   }
 
   #startDue(): void {
-    while (this.#running.size < this.#options.config.concurrent_flushes) {
+    while (this.#running.size < this.#context.options.config.concurrent_flushes) {
       const segment = this.#due.pop();
       if (segment === undefined) return;
       // A flush may have been faster.
@@ -184,7 +180,7 @@ export class Uploader {
   }
 
   #waiting(): LocalSegment[] {
-    const waiting = this.#options.segments.all().filter((one) => one.uploadedMs === undefined);
+    const waiting = this.#context.segments.all().filter((one) => one.uploadedMs === undefined);
     return waiting.sort((a, b) => a.sealedMs - b.sealedMs);
   }
 
@@ -210,40 +206,34 @@ export class Uploader {
   }
 
   async #uploadNow(segment: LocalSegment): Promise<void> {
-    const { store, config, segments, onStored } = this.#options;
-    const timeout = AbortSignal.timeout(config.flush_op_timeout);
+    const { store, options, segments, metrics } = this.#context;
+    const { tenant, id, sizeBytes } = segment.ref;
+    const timeout = AbortSignal.timeout(options.config.flush_op_timeout);
     const signal = AbortSignal.any([this.#abort.signal, timeout]);
     if (!segment.mayBeStored) await segments.markUploading(segment);
     await segments.placed.sync(segment.path);
-    // Also what is there from an attempt that failed: only a put that succeeds says that a power cut leaves it there.
+    // Only a put that succeeds makes the object durable, also when a failed attempt has left one.
     await store.put(segment.ref, segment.path, { signal });
     if (!(await store.has(segment.ref, { signal }))) {
-      throw unavailable(`segment ${segment.ref.id} was stored but is not there`);
+      throw unavailable(`segment ${id} was stored but is not there`);
     }
     await segments.markUploaded(segment);
-    onStored(segment);
+    metrics.chunksStored.inc({ tenant });
+    metrics.storedBytes.inc({ tenant }, sizeBytes);
   }
 
   #fail(segment: LocalSegment, error: unknown): void {
-    const { config, clock, log, onFailed } = this.#options;
-    const { min_period, max_period } = config.flush_op_backoff;
-    // A store that is down is not asked for everything that waits, over and over.
+    const { clock, log, metrics } = this.#context;
+    const { min_period, max_period } = this.#backoff;
+    // A store that is down does not get every waiting segment.
     this.#due = [];
     if (this.#abort.signal.aborted) return;
     const count = (this.#failures.get(segment)?.count ?? 0) + 1;
     const pauseMs = Math.min(max_period, min_period * 2 ** (count - 1));
     this.#failures.set(segment, { count, retryMs: clock.elapsedMs() + pauseMs });
     this.#lastError = error;
-    onFailed();
+    metrics.flushFailures.inc();
     const { tenant, id } = segment.ref;
     log.warn("uploading a segment failed; trying again", { tenant, segment: id, pauseMs, error });
   }
-
-  #retryMs(segment: LocalSegment): number {
-    return this.#failures.get(segment)?.retryMs ?? 0;
-  }
-}
-
-function isOf(ref: SegmentRef, tenant: string | undefined): boolean {
-  return tenant === undefined || ref.tenant === tenant;
 }

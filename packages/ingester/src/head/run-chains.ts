@@ -1,8 +1,9 @@
+import { lowerBound } from "@skald/model";
 import type { HeadBlock } from "@skald/storage";
 
 /**
- * The runs of each stream of a head, newest first: a linked list through all runs, so that looking for a row of one
- * stream does not meet the others. Each run also knows the latest time of the runs before it, where a search may end.
+ * The runs of each stream of a head, newest first, as linked lists, so that a search in one stream skips the runs of
+ * others. Each run also has the latest time of the runs before it, so that a search can end early.
  */
 export class RunChains {
   /** By stream: its last run. */
@@ -15,12 +16,12 @@ export class RunChains {
   /** First run of each block. */
   readonly #blockStart: number[] = [];
 
-  /** Follows the blocks of a head; tell it of each append. */
+  /** `add` must be called after each append to the blocks. */
   constructor(blocks: readonly HeadBlock[]) {
     this.#blocks = blocks;
   }
 
-  /** Streams that have rows. */
+  /** Number of streams that have rows. */
   get streamCount(): number {
     return this.#last.size;
   }
@@ -51,21 +52,14 @@ export class RunChains {
 
   /** Block of a run; the run's number within the block is the run minus `firstRun(block)`. */
   blockOf(run: number): number {
-    let low = 0;
-    let high = this.#blockStart.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.#blockStart[middle]! <= run) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return lowerBound(this.#blockStart, run + 1) - 1;
   }
 
   firstRun(block: number): number {
     return this.#blockStart[block]!;
   }
 
-  /** Takes notice of the run that an append to the last block began, if it did. */
+  /** Adds the run that an append to the last block began, if it began one. */
   add(stream: number): void {
     const last = this.#blocks.length - 1;
     while (this.#blockStart.length <= last) this.#blockStart.push(this.#count);
@@ -73,7 +67,7 @@ export class RunChains {
     if (block.runCount > this.#count - this.#blockStart[last]!) this.#link(stream);
   }
 
-  /** Starts again from what the blocks hold. */
+  /** Rebuilds the lists from the blocks. */
   rebuild(): void {
     this.#last = new StreamNumbers();
     this.#count = 0;
@@ -87,10 +81,8 @@ export class RunChains {
   #link(stream: number): void {
     const run = this.#count++;
     if (run >= this.#before.length) {
-      this.#before = grown(this.#before, run + 1);
-      const maxBefore = new Float64Array(this.#before.length);
-      maxBefore.set(this.#maxBefore);
-      this.#maxBefore = maxBefore;
+      this.#before = withRoom(this.#before, run + 1);
+      this.#maxBefore = withRoom(this.#maxBefore, run + 1);
     }
     const before = this.#last.get(stream);
     this.#before[run] = before + 1;
@@ -108,15 +100,15 @@ export class RunChains {
 
 /** Room for the runs of a small head. */
 const minRuns = 8;
-/** A list by stream number takes over where at least one of so many numbers is in use. */
+/** Numbers are kept in a list by stream when at least one stream in this many has one, and in a map before. */
 const denseFrom = 8;
 const maxSparse = 64;
 
-/** A number of each of some streams: a map while they are few among many, a list by stream number from then on. */
+/** A number for each of some streams: a map while these are few among many, a list by stream otherwise. */
 class StreamNumbers {
   size = 0;
   #sparse: Map<number, number> | undefined = new Map();
-  /** Plus one, 0 where there is none. */
+  /** The number plus one, 0 when there is none. */
   #dense = new Int32Array(0);
   #limit = 0;
 
@@ -141,7 +133,7 @@ class StreamNumbers {
       if (this.size > maxSparse && this.size * denseFrom >= this.#limit) this.#makeDense();
       return;
     }
-    if (stream >= this.#dense.length) this.#dense = grown(this.#dense, stream + 1);
+    if (stream >= this.#dense.length) this.#dense = withRoom(this.#dense, stream + 1);
     if (this.#dense[stream] === 0) this.size++;
     this.#dense[stream] = number + 1;
   }
@@ -153,8 +145,14 @@ class StreamNumbers {
   }
 }
 
-function grown(from: Int32Array, atLeast: number): Int32Array<ArrayBuffer> {
-  const to = new Int32Array(Math.max(atLeast, 2 * from.length, 16));
-  to.set(from);
-  return to;
+/** A copy of a column with room for at least `length` values, and at least twice as long. */
+export function withRoom<T extends Int32Array | Uint32Array | Float64Array>(
+  column: T,
+  length: number,
+): T {
+  const longer = new (column.constructor as new (length: number) => T)(
+    Math.max(length, 2 * column.length, 16),
+  );
+  longer.set(column);
+  return longer;
 }

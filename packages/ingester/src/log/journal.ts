@@ -7,17 +7,15 @@ import type { IngesterMetrics } from "../settings/metrics.js";
 import type { IngesterOptions } from "../settings/options.js";
 import type { Heads } from "../tenant/heads.js";
 import type { Tenant, TenantAppend } from "../tenant/tenant.js";
-import { PendingPushes } from "./pending-pushes.js";
-import { noLog, type PushLog } from "./push-log.js";
 import { forwardRecordsOf, recordsOf } from "./push-record.js";
 
 export interface JournalContext {
   readonly options: IngesterOptions;
   readonly heads: Heads;
   readonly segments: Pick<LocalSegments, "placed">;
-  /** Told when rows were published or taken back: a head may have got its last one. */
+  /** Is called when rows were published or undone, because a head may have its last row now. */
   readonly onSettled: () => void;
-  /** Told of each push whose rows can be seen from now on. */
+  /** Is called with each push as soon as its rows are visible. */
   readonly onPublished: (push: TenantAppend) => void;
   readonly metrics: IngesterMetrics;
   readonly log: Logger;
@@ -26,24 +24,31 @@ export interface JournalContext {
   readonly disk?: WalDisk;
 }
 
-/** A sync that takes longer shows a slow disk, and is logged; and the least time between two such messages. */
+/** A slower sync is logged, because the disk is slow, and the least time between two such messages. */
 const slowSyncMs = 1000;
 const warnPauseMs = 60_000;
 
-/** A head whose rows are on their way to a later file of the log. */
+/** A head whose rows are being written again, to a later file of the log. */
 interface ForwardedHead {
   readonly head: Head;
   readonly file: number;
   readonly written: Promise<void>;
 }
 
+/** A push whose rows are in heads and not in the log yet. */
+interface Pending {
+  readonly push: TenantAppend;
+  written: Promise<void>;
+}
+
 /**
- * Keeps the write-ahead log for the heads: writes what was appended to them and publishes it, writes small heads again that
- * keep much of the log, and cuts the log behind the oldest unsealed row.
+ * Keeps the write-ahead log for the heads. It writes the rows that were appended and publishes them, cuts the log behind the
+ * oldest unsealed row, and writes small heads again that keep much of the log from being cut.
  */
 export class Journal {
   readonly #context: JournalContext;
-  readonly #pending = new PendingPushes();
+  /** Oldest first: the log writes them in this order, and a write that fails loses all of them. */
+  readonly #pending: Pending[] = [];
   #wal: PushLog = noLog;
   #lastFile = 0;
   #isReplayed = false;
@@ -55,12 +60,12 @@ export class Journal {
     this.#context = context;
   }
 
-  /** The log itself; in its place one that keeps nothing until `open` has resolved, and where logging is switched off. */
+  /** The log; before `open` and when logging is switched off, one that keeps nothing. */
   get wal(): PushLog {
     return this.#wal;
   }
 
-  /** Opens the log, if there is to be one. */
+  /** Opens the log unless it is switched off. */
   async open(): Promise<void> {
     const { options, metrics, log, heads, sleep, disk } = this.#context;
     const { dir, enabled, fsync, fsync_interval, disk_full_threshold } = options.config.wal;
@@ -90,34 +95,41 @@ export class Journal {
     await wal.checkDisk();
   }
 
-  /** Lets the log be cut from now on: every row that it has is in a head that knows its file, or in a segment. */
+  /** Must be called when every row of the log is in a segment or in a head that knows its file; allows cuts from then on. */
   allowCuts(): void {
     this.#isReplayed = true;
     this.planCut();
   }
 
-  /** Logs what was appended; publishes it when the log has it. `bytes` is what the log takes of it, roughly. */
+  /** Logs an append; publishes it when the log has it. `bytes` is its approximate size in the log. */
   write(push: TenantAppend, batch: Batch, bytes: number): Promise<void> {
     const { metrics, heads, clock } = this.#context;
     const file = this.#wal.nextFile();
-    const written = this.#pending.add(push, file, clock.elapsedMs(), () => {
-      const records = recordsOf(push, batch, { file, offset: this.#wal.offset });
-      return this.#wal.append(records, () => this.#publish()).written;
-    });
+    const pending: Pending = { push, written: Promise.resolve() };
+    this.#pending.push(pending);
+    const nowMs = clock.elapsedMs();
+    for (const { head } of push.heads.values()) {
+      head.pendingPushes++;
+      head.lastAppendMs = nowMs;
+      head.noteFile(file);
+    }
+    const records = recordsOf(push, batch, { file, offset: this.#wal.offset });
+    pending.written = this.#wal.append(records, () => this.#publishOldest()).written;
     metrics.walRecords.inc();
     metrics.walBytes.inc(bytes);
     heads.freezeFull(push.tenant, push.heads.keys());
     if (file !== this.#lastFile) this.relieve();
     this.#lastFile = file;
-    return written;
+    return pending.written;
   }
 
-  /** Settles as the last push of a tenant that is not written does; at once when all are. */
+  /** Settles when the last unwritten push of a tenant is written or has failed; at once when there is none. */
   settled(tenant: Tenant): Promise<void> {
-    return this.#pending.settled(tenant);
+    const last = this.#pending.findLast(({ push }) => push.tenant === tenant);
+    return last?.written ?? Promise.resolve();
   }
 
-  /** Writes small heads again that keep much of the log from being cut; the log is cut when they are synced. */
+  /** Writes small heads again that keep much of the log from being cut; cuts the log when they are synced. */
   relieve(): void {
     if (!this.#isReplayed) return;
     const { heads, metrics } = this.#context;
@@ -132,7 +144,7 @@ export class Journal {
     if (forwarded.length > 0) void this.#moveOn(forwarded);
   }
 
-  /** Cuts what can be cut, down to nothing when every row is in a segment. */
+  /** Cuts as much as possible: everything when every row is in a segment. */
   async cutAll(): Promise<void> {
     if (!this.#isReplayed) return;
     if (this.#context.heads.firstWalFile() > this.#wal.nextFile()) this.#wal.rotate();
@@ -163,7 +175,7 @@ export class Journal {
       await this.#wal.sync();
       for (const { head, file } of forwarded) head.forwardTo(file);
     } catch (error) {
-      // The log has told, and the rows are where they were.
+      // The log has reported the error, and the rows stay where they were.
       this.#context.log.warn("writing small heads again failed; trying again", { error });
     } finally {
       for (const { head } of forwarded) head.forwarding = false;
@@ -181,14 +193,48 @@ export class Journal {
     });
   }
 
-  #publish(): void {
-    const push = this.#pending.publishOldest();
+  /** The log has the oldest push: makes its rows visible. */
+  #publishOldest(): void {
+    const push = this.#pending.shift()?.push;
+    for (const { head, after } of push?.heads.values() ?? []) {
+      head.publish(after);
+      head.pendingPushes--;
+    }
     if (push !== undefined) this.#context.onPublished(push);
     this.#context.onSettled();
   }
 
+  /** All pending pushes are lost: undoes them, the last one first. */
   #undoPending(): void {
-    this.#pending.undoAll();
+    for (const { push } of this.#pending.splice(0).reverse()) {
+      push.tenant.undo(push);
+      for (const { head } of push.heads.values()) head.pendingPushes--;
+    }
     this.#context.onSettled();
   }
 }
+
+/** The write-ahead log as the ingester uses it. */
+export type PushLog = Omit<Wal, "onAbort" | "onUnsynced">;
+
+/** Replaces a log that is switched off: rows are visible at once, and the end of the process loses them. */
+const noLog: PushLog = {
+  refusal: undefined,
+  reserve: () => Promise.resolve(() => undefined),
+  tryReserve: () => () => undefined,
+  nextFile: () => 1,
+  offset: 0,
+  append: (_, onWritten) => {
+    onWritten();
+    return { position: { file: 1, offset: 0 }, written: Promise.resolve() };
+  },
+  rotate: () => undefined,
+  sync: () => Promise.resolve(),
+  canCut: () => true,
+  cut: () => Promise.resolve(0),
+  firstFile: Number.POSITIVE_INFINITY,
+  bytesSince: () => 0,
+  checkDisk: () => Promise.resolve(),
+  stats: () => ({ files: 0, bytes: 0, queuedBytes: 0, writes: 0, syncs: 0, failures: 0 }),
+  close: () => Promise.resolve(),
+};

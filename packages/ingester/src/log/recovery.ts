@@ -1,61 +1,43 @@
-import { parseStreamText, SkaldError, type SteadyClock } from "@skald/model";
+import { SkaldError } from "@skald/model";
 import type { Logger, Sleep } from "@skald/runtime";
-import type { WalDamage, WalDisk } from "@skald/storage";
-import type { LocalSegments } from "../flush/local-segments.js";
-import type { Sealer } from "../flush/sealer.js";
-import type { IngesterLimits } from "../settings/limits.js";
+import { replayWal, type WalDamage, type WalDisk } from "@skald/storage";
 import type { IngesterMetrics } from "../settings/metrics.js";
-import type { IngesterOptions } from "../settings/options.js";
-import type { Heads } from "../tenant/heads.js";
-import type { Tenant } from "../tenant/tenant.js";
-import { type ReplaySummary, replayLog } from "./replay.js";
-import { ReplayedHeads } from "./replayed-heads.js";
-import { SealedHeads } from "./sealed-heads.js";
+import { Replay, type ReplayContext } from "./replay.js";
 
-export interface RecoveryContext {
-  readonly options: IngesterOptions;
+export interface RecoveryContext extends ReplayContext {
   /** Number of the first log file of this process. */
   readonly endFile: number;
-  readonly heads: Heads;
-  readonly sealer: Sealer;
-  readonly segments: LocalSegments;
-  readonly limitsOf: (tenant: string) => IngesterLimits;
   readonly metrics: IngesterMetrics;
   readonly log: Logger;
-  readonly clock: SteadyClock;
-  readonly signal: AbortSignal;
   readonly disk?: WalDisk;
 }
 
-/** How long replay may keep the event loop from pushes, `/ready` and signals. */
+/** Replay gives up the event loop after this time, for pushes, `/ready` and signals. */
 const maxTurnMs = 4;
-/** When a query that has waited in vain is to come again. */
+/** A query that has waited in vain may retry after this time. */
 const retryAfterSeconds = 2;
 
-/**
- * Brings the heads back that an earlier process left in the log, while pushes are taken already, and lets wait who needs
- * all of them.
- */
+/** Restores the heads that an earlier process left in the log, while pushes are already accepted. */
 export class Recovery {
   #task: Promise<void> | undefined;
   #isDone = false;
 
-  /** True once every row of the log is in a head that takes pushes, or frozen. */
+  /** True once every row of the log is in a head that takes pushes, or in a frozen one. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
-  /** Resolves then; rejects when the log cannot be read, or the signal of the recovery is aborted. */
+  /** Resolves when `isDone` is true; rejects when the log cannot be read, or the signal of the recovery is aborted. */
   get done(): Promise<void> {
     return this.#task ?? Promise.resolve();
   }
 
-  /** Begins, with the local segments as they are at this moment; without a context there is nothing to bring back. */
+  /** Starts with the current local segments; without a context there is nothing to restore. */
   begin(context: RecoveryContext | undefined): void {
     this.#task = (context === undefined ? Promise.resolve() : recoverHeads(context)).then(() => {
       this.#isDone = true;
     });
-    // Whoever started it asks for `done`.
+    // The caller reads `done`.
     this.#task.catch(() => undefined);
   }
 
@@ -84,36 +66,45 @@ function notReplayed(cause?: unknown): SkaldError {
   return new SkaldError("unavailable", text, { cause, retryAfterSeconds });
 }
 
-/** Memory stays below the ceiling: heads are sealed while the rest is still being read. */
+/** Restores heads. Memory stays below the ceiling: heads are sealed while the rest of the log is read. */
 async function recoverHeads(context: RecoveryContext): Promise<void> {
-  const { heads, sealer, signal, clock, metrics, options, endFile, disk } = context;
-  const { dir, replay_memory_ceiling } = options.config.wal;
-  const { max_head_memory } = options.config;
-  const ceiling = Math.min(replay_memory_ceiling, options.bounds.maxReplayBytes, max_head_memory);
+  const { heads, signal, clock, metrics, options, endFile, disk, log } = context;
+  const { wal, max_head_memory } = options.config;
+  const { maxReplayBytes } = options.bounds;
+  const ceiling = Math.min(wal.replay_memory_ceiling, maxReplayBytes, max_head_memory);
   const startMs = clock.elapsedMs();
   metrics.replayActive.set(1);
-  const replayed = new ReplayedHeads({ heads, sealer, signal });
   const turns = new Turns(signal);
-  const summary = await replayLog({
-    dir,
+  const onDamage = (damage: WalDamage) => reportDamage(context, damage);
+  const replay = new Replay(context, onDamage);
+  const { files, records, bytes } = await replayWal({
+    dir: wal.dir,
     endFile,
     ...(disk === undefined ? {} : { disk }),
-    sealed: new SealedHeads(context.segments),
-    tenantOf: (name) => heads.tenantOf(name),
-    addStream: (tenant, text) => addStream(context, tenant, text, startMs),
-    heads: replayed,
-    afterRecord: (position) => {
+    onRecord: (record, position) => {
+      replay.apply(record, position);
       signal.throwIfAborted();
-      return replayed.makeRoom(position, ceiling) ?? turns.end();
+      return replay.heads.makeRoom(position, ceiling) ?? turns.end();
     },
-    onDamage: (damage) => reportDamage(context, damage),
+    onNamesAhead: (record, file) => replay.nameAhead(record, file),
+    onDamage,
   });
-  await replayed.handOver(() => turns.end());
+  await replay.heads.handOver(() => turns.end());
+  const { entries, streams } = replay;
+  const seconds = (clock.elapsedMs() - startMs) / 1000;
   metrics.replayActive.set(0);
-  report(context, summary, (clock.elapsedMs() - startMs) / 1000);
+  metrics.replaySeconds.set(seconds);
+  metrics.recoveredEntries.inc(entries);
+  metrics.recoveredStreams.inc(streams);
+  metrics.recoveredBytes.inc(bytes);
+  for (const { name, streams } of heads.tenants()) {
+    metrics.memoryStreams.set({ tenant: name }, streams.size);
+  }
+  if (files === 0) return;
+  log.info("replayed the write-ahead log", { files, records, bytes, entries, streams, seconds });
 }
 
-/** Divides work into turns of the event loop. */
+/** Splits work into turns of the event loop. */
 class Turns {
   readonly #signal: AbortSignal;
   #startMs = performance.now();
@@ -122,7 +113,7 @@ class Turns {
     this.#signal = signal;
   }
 
-  /** Waits for the next turn when this one has lasted long enough. Rejects when the signal is aborted. */
+  /** Waits for the next turn if this one has lasted long enough. Rejects when the signal is aborted. */
   end(): Promise<void> | undefined {
     if (performance.now() - this.#startMs < maxTurnMs) return undefined;
     return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
@@ -132,25 +123,9 @@ class Turns {
   }
 }
 
-function addStream(context: RecoveryContext, tenant: Tenant, text: string, nowMs: number): number {
-  const burst = context.limitsOf(tenant.name).per_stream_rate_limit_burst;
-  return tenant.streams.add(text, parseStreamText(text), nowMs, burst);
-}
-
 function reportDamage({ metrics, log }: RecoveryContext, damage: WalDamage): void {
   metrics.walCorruptions.inc({ type: damage.kind });
   const fields = { ...damage };
   if (damage.kind === "torn") log.warn("cut an unfinished record off the log", fields);
   else log.error("the write-ahead log is damaged; part of it is left out", fields);
-}
-
-function report({ metrics, heads, log }: RecoveryContext, summary: ReplaySummary, seconds: number) {
-  metrics.replaySeconds.set(seconds);
-  metrics.recoveredEntries.inc(summary.entries);
-  metrics.recoveredStreams.inc(summary.streams);
-  metrics.recoveredBytes.inc(summary.bytes);
-  for (const { name, streams } of heads.tenants()) {
-    metrics.memoryStreams.set({ tenant: name }, streams.size);
-  }
-  if (summary.files > 0) log.info("replayed the write-ahead log", { ...summary, seconds });
 }

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { describe, expect, it } from "@jest/globals";
 import { type Batch, formatLabels, labelsFromObject } from "@skald/model";
-import { assembleBatch, decodePush } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import { makeBatch, makePushBody, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import {
@@ -88,7 +88,7 @@ function batchOf({ rows, form }: Push): Batch {
     const labels = labelsFromObject(labelsOf(stream));
     return left ? [{ ordinal, labels, text: textOf(stream) }] : [];
   });
-  return assembleBatch(decodePush(source), {
+  return assembleBatch(decodeBody(source), {
     streams,
     dropped: Uint32Array.from(dropped),
     levels: new Uint8Array(rows.length - dropped.length),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { defaultLimits } from "@skald/runtime/config";
-import { maxStreamsOf } from "./limits.js";
+import { maxStreamsOf } from "./options.js";
 
 describe("maxStreamsOf", () => {
   it.each([

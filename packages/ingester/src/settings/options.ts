@@ -1,10 +1,11 @@
+import type { Limits } from "@skald/runtime/config";
 import type { IngesterConfig } from "./config.js";
 
-/** What an ingester is told by the program that holds it. */
+/** The settings of an ingester. */
 export interface IngesterOptions {
-  /** Unique among the ingesters that share an object store; part of each segment's id. */
+  /** Unique among the ingesters that share an object store; part of the id of each segment. */
   readonly instanceId: string;
-  /** Holds `segments` and `quarantine`. */
+  /** The directory of `segments` and `quarantine`. */
   readonly dataDir: string;
   /** The section `ingester` of the configuration. */
   readonly config: IngesterConfig;
@@ -16,32 +17,32 @@ export function writtenDirectories({ dataDir, config }: IngesterOptions): readon
   return [...new Set(config.wal.enabled ? [dataDir, config.wal.dir] : [dataDir])];
 }
 
-/** Bounds that nobody configures. Sizes in bytes, times in ms. */
+/** Limits without a configuration key. Sizes are in bytes, times in ms. */
 export interface IngesterBounds {
-  /** Memory of heads that wait to be sealed; pushes wait while it is more. */
+  /** Size of heads that wait to be sealed; beyond it pushes wait. */
   readonly maxFrozenBytes: number;
-  /** Pushes that wait for that or for the log: bytes of all, beyond which more are refused, and how long each may wait. */
+  /** Bytes of pushes that wait for sealing or for the log, beyond which more are refused, and the time that each may wait. */
   readonly maxWaitingBytes: number;
   readonly maxPushWaitMs: number;
-  /** Seals at a time, those included that wait for a thread or a directory. */
+  /** Seals at a time, including those that wait for a thread or a directory. */
   readonly sealConcurrency: number;
-  /** Time that `stop` takes to seal and upload everything. */
+  /** Time limit of `stop` for sealing and uploading everything. */
   readonly maxStopFlushMs: number;
   readonly maxWalFileBytes: number;
   readonly maxWalQueuedBytes: number;
-  /** Log kept because of one head; beyond it the head is sealed, so that the log of a quiet tenant does not grow for ever. */
+  /** Size of the log that one head keeps from being cut; beyond it the head is sealed, so that a quiet tenant does not keep the log for ever. */
   readonly maxPinnedWalBytes: number;
-  /** Memory of a head up to which its rows are rather written to the log again than sealed. */
+  /** Up to this size, the rows of a head are written to the log again instead of being sealed. */
   readonly maxForwardBytes: number;
-  /** What of `wal.replay_memory_ceiling` holds at most. */
+  /** Upper limit of `wal.replay_memory_ceiling`. */
   readonly maxReplayBytes: number;
-  /** Time that a query waits for the log to be replayed. */
+  /** Time that a query waits for the replay of the log. */
   readonly maxReplayWaitMs: number;
-  /** Free space of the disk with `dataDir` below which pushes are refused; of a small disk a twentieth. */
+  /** Free space of the disk with `dataDir` below which pushes are refused; a twentieth of a small disk. */
   readonly minFreeBytes: number;
-  /** Size of all local segments that are not uploaded; the oldest go beyond it. */
+  /** Size of the local segments that are not uploaded; beyond it the oldest are uploaded. */
   readonly maxLocalBytes: number;
-  /** Size of a local segment up to which it is merged with others that wait with it, so that they are one object. */
+  /** Up to this size, local segments that wait for their upload are merged into one object. */
   readonly maxMergeBytes: number;
 }
 
@@ -64,3 +65,19 @@ export const defaultBounds: IngesterBounds = {
   maxLocalBytes: 4096 * MiB,
   maxMergeBytes: 4 * MiB,
 };
+
+/** The limits of a tenant that an ingester applies. */
+export type IngesterLimits = Pick<
+  Limits,
+  | "max_streams_per_user"
+  | "max_global_streams_per_user"
+  | "per_stream_rate_limit"
+  | "per_stream_rate_limit_burst"
+  | "creation_grace_period"
+>;
+
+/** Most streams of a tenant: the smaller of the limits that are set; 0 means no limit. */
+export function maxStreamsOf(limits: IngesterLimits): number {
+  const { max_streams_per_user: own, max_global_streams_per_user: all } = limits;
+  return own > 0 && all > 0 ? Math.min(own, all) : Math.max(own, all);
+}

@@ -6,39 +6,39 @@ import type { HeadGrowth } from "../head/head.js";
 /** Length of a minute, ns. */
 const minuteNs = 60_000_000_000;
 const minutesPerHour = 60;
-/** Minutes, and as many hours, that are told apart. */
+/** Most minutes, and most hours, that are kept. */
 const maxSlots = 4096;
 
 const run = randomBytes(8).toString("hex");
 let tables = 0;
 
 /**
- * When rows of a tenant were written last, by the minute that they are of: pushes are counted, and each minute has the
- * number of the last one with a row in it. Where rows are of very many minutes, hours are told apart instead, and in the
- * end nothing is, so that it takes a bounded amount of memory and never says too little.
+ * The changes of a tenant by the minute of the rows: pushes are counted, and each minute has the number of the last push with
+ * a row in it. With very many minutes it keeps hours instead, and with very many hours nothing, so that its size is
+ * bounded and it reports too many changes rather than too few.
  */
 export class ChangeTable {
   readonly #id = `${run}.${(tables++).toString(36)}`;
-  /** By number of the minute and of the hour since the epoch, the last push. */
+  /** The last push, by minute and by hour since the epoch. */
   readonly #minutes = new Map<number, number>();
   readonly #hours = new Map<number, number>();
-  /** The last push of those that are not told apart. */
+  /** The last push whose minutes are not kept. */
   #anywhere = 0;
   #pushes = 0;
 
-  /** Stands for everything that was written so far. */
+  /** Identifies the rows that were written so far. */
   get token(): string {
     return `${this.#id}.${this.#pushes}`;
   }
 
-  /** Takes note of a push with rows in some minutes since the epoch, which may be named more than once. */
+  /** Notes a push with rows in some minutes since the epoch; a minute may occur more than once. */
   note(minutes: readonly number[]): void {
     this.#pushes++;
     for (const minute of minutes) this.#minutes.set(minute, this.#pushes);
     if (this.#minutes.size > maxSlots) this.#coarsen();
   }
 
-  /** Takes note of the rows that a push has put into heads, in the turn in which they can be seen first. */
+  /** Notes the rows of a push; must be called in the turn in which they become visible. */
   noteGrowth(growths: Iterable<HeadGrowth>): void {
     const minutes: number[] = [];
     for (const { head, before, after } of growths) {
@@ -54,7 +54,7 @@ export class ChangeTable {
     this.note(minutes);
   }
 
-  /** Where rows were written since a token was given, in order; all of the range when it is not known. */
+  /** Returns the parts of a range where rows were written after a token, in order; the whole range when it is unknown. */
   since(token: string | undefined, range: TimeRange): TimeRange[] {
     const before = this.#pushesAt(token);
     if (before === undefined || this.#anywhere > before) return [range];
@@ -80,7 +80,7 @@ export class ChangeTable {
     const isChanged = (minute: number) =>
       (this.#minutes.get(minute) ?? 0) > before ||
       (this.#hours.get(Math.floor(minute / minutesPerHour)) ?? 0) > before;
-    // A long range has more minutes than there are marks.
+    // A long range has more minutes than are kept.
     const isShort = to - from <= this.#minutes.size + minutesPerHour * this.#hours.size;
     const minutes = isShort
       ? Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i)
@@ -88,7 +88,7 @@ export class ChangeTable {
     return minutes.filter(isChanged).map((minute) => BigInt(minute) * BigInt(minuteNs));
   }
 
-  /** All minutes that have a mark, ascending. */
+  /** All minutes that are kept, ascending; the minutes of each hour too. */
   #marked(): number[] {
     const minutes = new Set(this.#minutes.keys());
     for (const hour of this.#hours.keys()) {
@@ -113,7 +113,7 @@ function minuteOf(ns: bigint): number {
   return Number(floorDiv(ns, BigInt(minuteNs)));
 }
 
-/** Adds the minutes of some times in ns since the start of a day, each stretch of one minute once. */
+/** Adds the minutes of times, which are ns since the start of a day; neighbours of one minute add it once. */
 function addMinutes(minutes: number[], times: Float64Array, firstMinute: number): void {
   let low = 0;
   let high = 0;

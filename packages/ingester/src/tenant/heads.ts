@@ -1,50 +1,59 @@
 import { randomBytes } from "node:crypto";
 import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
 import { headId, type SharedStreams, shareTexts, type Wal } from "@skald/storage";
-import type { FlushReason, Sealer } from "../flush/sealer.js";
-import { maxBlockLineBytes } from "../head/capacity.js";
-import { Head } from "../head/head.js";
-import { HeadMemory } from "../head/memory.js";
-import { PinnedFiles } from "../head/pinned-files.js";
+import { Head, HeadMemory, maxHeadBlockLineBytes, PinnedFiles } from "../head/head.js";
 import type { IngesterMetrics } from "../settings/metrics.js";
 import type { IngesterOptions } from "../settings/options.js";
 import { Tenant } from "./tenant.js";
 
+/** Why a head was frozen, as the `reason` of the flush metrics. */
+export type FlushReason = "full" | "idle" | "max_age" | "forced" | "memory" | "wal";
+
+/** Seals frozen heads, as `Sealer` does. */
+interface HeadSealer {
+  readonly frozenBytes: number;
+  freeze(head: Head, reason: FlushReason): Promise<void>;
+  taskOf(head: Head): Promise<void> | undefined;
+  onFailure(watcher: (head: Head, error: unknown) => void): () => void;
+  hurry(): void;
+  room(signal?: AbortSignal): Promise<void>;
+}
+
 export interface HeadsContext {
   readonly options: IngesterOptions;
   readonly clock: SteadyClock;
-  /** When the process was started, ms since the epoch. */
+  /** Start of the process, ms since the epoch. */
   readonly startMs: number;
-  readonly metrics: () => IngesterMetrics;
-  readonly sealer: () => Sealer;
+  readonly metrics: IngesterMetrics;
+  readonly sealer: () => HeadSealer;
 }
 
-/** Memory of sealed heads that is kept for the next ones. */
+/** Size of the memory of sealed heads that is kept for reuse. */
 const maxFreeBytes = 64 * 1024 * 1024;
-/** What is left of the memory for heads after the largest were frozen. */
+/** Part of the memory for heads that is used after the largest were frozen. */
 const bulkPart = 0.75;
-/** A head whose memory is this many times its target of line bytes is full too: its lines are tiny. */
+/** A head of tiny lines is full when its memory is this many times its target of line bytes. */
 const memoryPerTarget = 4;
-/** Memory of the heads that are written again at a time: about 20 ms of the thread. */
+/** Size of the heads that are written again at a time, which takes about 20 ms of the thread. */
 const maxForwardsBytes = 16 * 1024 * 1024;
-/** A head that still pins this many times what it may is sealed after all. */
+/** A small head is sealed when it pins this many times the allowed part of the log. */
 const maxLate = 1.5;
-/** Distinct names of metadata in the blocks of a head from which it is full: each costs whoever opens the segment. */
+/** A head with this many metadata names in its blocks is full, because each name costs time when its segment is opened. */
 const maxNames = 32_768;
 
-/** The tenants and their heads: makes heads, and decides when they are frozen. */
+/** The tenants and their heads: creates heads, and decides when they are frozen. */
 export class Heads {
   readonly memory = new HeadMemory({ maxBytes: maxFreeBytes });
   readonly #files = new PinnedFiles();
   readonly #context: HeadsContext;
   readonly #tenants = new Map<string, Tenant>();
   readonly #instance: string;
-  /** Tells this process from others of the instance. */
+  /** Distinguishes this process from others of the instance. */
   readonly #life = randomBytes(4).toString("hex");
   readonly #sinceMs: number;
   #nextId = 0;
   #forgotten = 0;
-  /** Memory of heads that a replay fills and that take no pushes yet. */
+  /** Size of heads that a replay fills and that take no pushes yet. */
   replayedBytes = 0;
 
   constructor(context: HeadsContext) {
@@ -72,7 +81,7 @@ export class Heads {
     return tenant;
   }
 
-  /** A text that stays the same as long as this process knows of every push to a tenant that it does not know now. */
+  /** A change token for unknown tenants: it changes when a tenant is forgotten. */
   get untouched(): string {
     return `${this.#instance}-${this.#life}.${this.#forgotten}`;
   }
@@ -89,7 +98,7 @@ export class Heads {
     return oldest;
   }
 
-  /** Heads that are not sealed. */
+  /** Number of heads that are not sealed. */
   get count(): number {
     let count = 0;
     for (const tenant of this.tenants()) count += tenant.heads.size + tenant.frozen.size;
@@ -97,16 +106,10 @@ export class Heads {
   }
 
   create(tenant: Tenant, day: number, id = this.#drawId()): Head {
-    this.#context.metrics().chunksCreated.inc();
+    this.#context.metrics.chunksCreated.inc();
     const nowMs = this.#context.clock.elapsedMs();
-    return new Head({
-      id,
-      tenant: tenant.name,
-      day,
-      nowMs,
-      memory: this.memory,
-      files: this.#files,
-    });
+    const { memory } = this;
+    return new Head({ id, tenant: tenant.name, day, nowMs, memory, files: this.#files });
   }
 
   /** Ends a head: the next rows of its day begin another one. */
@@ -116,7 +119,7 @@ export class Heads {
     return this.#context.sealer().freeze(head, reason);
   }
 
-  /** The segment of a head is there: the head goes in the same turn. */
+  /** Removes a head. The caller adds its segment in the same turn. */
   replace(head: Head): void {
     this.#tenants.get(head.tenant)?.frozen.delete(head);
     head.release();
@@ -130,13 +133,13 @@ export class Heads {
   }
 
   /**
-   * Freezes heads that have grown enough, and the largest when all together take too much memory: so many at once that
-   * not every push after it comes to the same.
+   * Freezes heads that are full, and the largest ones when all heads use too much memory: several at a time, so that the next
+   * pushes need not do the same.
    */
   freezeFull(tenant: Tenant, grown: Iterable<Head>): void {
     const { config } = this.#context.options;
     const targetBytes = config.head_target_size;
-    const memoryTarget = memoryPerTarget * Math.max(targetBytes, maxBlockLineBytes);
+    const memoryTarget = memoryPerTarget * Math.max(targetBytes, maxHeadBlockLineBytes);
     for (const head of grown) {
       const isFull =
         head.lineBytes >= targetBytes ||
@@ -152,7 +155,7 @@ export class Heads {
     }
   }
 
-  /** Freezes heads that are old or idle, as long as sealing keeps up. */
+  /** Freezes heads that are old or idle, while sealing keeps up. */
   freezeOld(): void {
     const { config, bounds } = this.#context.options;
     const nowMs = this.#context.clock.elapsedMs();
@@ -165,8 +168,8 @@ export class Heads {
   }
 
   /**
-   * Frees the log of heads that keep too much of it from being cut: names those so small that their rows are better
-   * written once more, a few at a time, and freezes the others.
+   * Handles heads that keep too much of the log from being cut: returns small ones, whose rows are better written again, a few
+   * at a time, and freezes the others.
    */
   relieve(log: Pick<Wal, "bytesSince">): { tenant: Tenant; head: Head }[] {
     const { maxPinnedWalBytes, maxForwardBytes } = this.#context.options.bounds;
@@ -186,7 +189,7 @@ export class Heads {
     return small;
   }
 
-  /** Freezes heads with rows in a log file that cannot be relied on. */
+  /** Freezes heads with rows in a log file that may be lost. */
   freezeIn(file: number): void {
     for (const { tenant, head } of this.#active()) {
       if (head.firstFile <= file && head.lastFile >= file) void this.freeze(tenant, head, "wal");
@@ -195,7 +198,7 @@ export class Heads {
 
   /**
    * Freezes every head with rows, of a tenant or of all; resolves when they are segments. Rejects with `unavailable` at the
-   * first failure: it is tried again in the background, and nobody knows for how long.
+   * first failure, because the retries in the background may take for ever.
    */
   async seal(tenant?: string): Promise<void> {
     const sealer = this.#context.sealer();
@@ -226,15 +229,15 @@ export class Heads {
     }
   }
 
-  /** The oldest log file with rows that are in no segment. */
+  /** The oldest log file with unsealed rows. */
   firstWalFile(): number {
     return this.#files.first;
   }
 
-  /** Forgets streams that were not pushed to for long, and tenants without anything. */
+  /** Removes streams that were not pushed to for long, and tenants without streams and heads. */
   removeIdle(): void {
     const { chunk_idle_period } = this.#context.options.config;
-    const metrics = this.#context.metrics();
+    const { metrics } = this.#context;
     const beforeMs = this.#context.clock.elapsedMs() - chunk_idle_period;
     for (const tenant of [...this.tenants()]) {
       const heads = [...tenant.unsealed()];
@@ -256,12 +259,12 @@ export class Heads {
     }
   }
 
-  /** Memory of the heads that take pushes. */
+  /** Size of the heads that take pushes. */
   get #growingBytes(): number {
     return this.memory.usedBytes - this.#context.sealer().frozenBytes - this.replayedBytes;
   }
 
-  /** The largest heads without which the others take no more than so many bytes. */
+  /** The largest heads, as many as must go for the others to use at most `maxBytes`. */
   #beyond(maxBytes: number): { tenant: Tenant; head: Head }[] {
     const active = [...this.#active()].sort((a, b) => b.head.memoryBytes - a.head.memoryBytes);
     let left = this.#growingBytes;
@@ -272,7 +275,7 @@ export class Heads {
     return active.slice(0, count);
   }
 
-  /** Ids say in which order heads were made: of rows of equal time those of an earlier one come first. */
+  /** Ids have the order in which heads were created: rows of an earlier head come first among equal times. */
   #drawId(): string {
     const { clock, startMs } = this.#context;
     const createdMs = startMs + Math.floor(clock.elapsedMs() - this.#sinceMs);
@@ -287,7 +290,7 @@ function notSealed(cause: unknown): SkaldError {
   });
 }
 
-/** Rejects with the reason of a signal when it is aborted. */
+/** Rejects with the reason of the signal when it is aborted. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);

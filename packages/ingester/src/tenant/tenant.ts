@@ -1,12 +1,18 @@
 import type { PushRefusal } from "@skald/contracts";
-import type { Batch, BatchStream, Matcher } from "@skald/model";
+import type { Batch, BatchStream } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
-import { type Admission, admitInOrder, admitRows } from "../admit/admission.js";
-import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";
 import type { Head, HeadGrowth } from "../head/head.js";
-import { type IngesterLimits, maxStreamsOf } from "../settings/limits.js";
-import { StreamTable } from "../streams/stream-table.js";
+import { type IngesterLimits, maxStreamsOf } from "../settings/options.js";
+import {
+  admitInOrder,
+  admitRows,
+  rowBytes,
+  streamLimited,
+  streamRateLimited,
+  tooFarBehind,
+} from "./admission.js";
 import { ChangeTable } from "./change-table.js";
+import { NumberedStreams } from "./numbered-streams.js";
 
 export interface TenantContext {
   /** Makes the head of a day. */
@@ -14,15 +20,15 @@ export interface TenantContext {
   readonly outOfOrderWindowNs: number;
 }
 
-/** What one push did to the heads of its tenant: to be logged, then published, or undone. */
+/** The changes of one push to the heads of its tenant, which are logged, then published or undone. */
 export interface TenantAppend {
   readonly tenant: Tenant;
-  /** Rows that were taken, in order. */
+  /** Rows that were appended, in order. */
   readonly ranges: BatchRange[];
-  /** Streams with rows taken: position in the push, and number. */
+  /** Streams with appended rows: position in the push, and number. */
   readonly ordinals: number[];
   readonly streams: number[];
-  /** Rows of the batch that were not taken, ascending: refused ones and duplicates. */
+  /** Refused rows of the batch and duplicates, ascending. */
   readonly dropped: number[];
   readonly refusals: PushRefusal[];
   readonly heads: Map<Head, HeadGrowth>;
@@ -31,17 +37,17 @@ export interface TenantAppend {
   duplicates: number;
 }
 
-/** Refusals of a push that are told one by one; further ones are added to the last of their kind. */
+/** Most refusals of a push; further ones are added to the last of their kind. */
 const maxRefusals = 10;
 
-/** What is held for one tenant: its streams, and the head of each day that takes rows. */
+/** The streams and heads of one tenant. */
 export class Tenant {
   readonly name: string;
-  readonly streams = new StreamTable();
+  readonly streams = new NumberedStreams();
   readonly changes = new ChangeTable();
-  /** By day, the head that takes rows now. */
+  /** By day, the head that takes rows. */
   readonly heads = new Map<number, Head>();
-  /** Heads that take no more rows and are not segments yet, oldest first. */
+  /** Heads that take no rows and are not segments yet, oldest first. */
   readonly frozen = new Set<Head>();
   readonly #context: TenantContext;
   #isPushedTo = false;
@@ -51,12 +57,12 @@ export class Tenant {
     this.#context = context;
   }
 
-  /** Whether this process has taken a push for it. */
+  /** Whether this process got a push for the tenant. */
   get isPushedTo(): boolean {
     return this.#isPushedTo;
   }
 
-  /** Appends what the limits allow of a batch to the heads; nothing of it is visible yet. */
+  /** Appends the rows of a batch that the limits allow to the heads; they are not visible yet. */
   append(batch: Batch, limits: IngesterLimits, nowMs: number): TenantAppend {
     this.#isPushedTo = true;
     const push: TenantAppend = {
@@ -82,7 +88,7 @@ export class Tenant {
     return push;
   }
 
-  /** Takes back what `append` did. Of several, the last one is to be undone first. */
+  /** Reverts `append`. The last of several must be reverted first. */
   undo(push: TenantAppend): void {
     for (const { head, before } of push.heads.values()) head.truncate(before);
     const { newestBefore } = push;
@@ -93,13 +99,13 @@ export class Tenant {
     }
   }
 
-  /** Puts rows into a head as they were logged, without any check, and makes them visible. */
+  /** Appends logged rows to a head without checks, and makes them visible. */
   restore(batch: Batch, range: BatchRange, head: Head): void {
     head.append(batch, range.rowFrom, range.rowTo, range.stream);
     head.publish(head.mark());
   }
 
-  /** Moves the newest times of streams on to what a head has of them. */
+  /** Sets the newest times of streams to those of a head, if these are newer. */
   noteNewestOf(head: Head): void {
     for (const { columns, runCount } of head.blocks) {
       for (let run = 0; run < runCount; run++) {
@@ -108,7 +114,7 @@ export class Tenant {
     }
   }
 
-  /** The head that takes rows of a day, made when there is none. */
+  /** Returns the head that takes rows of a day; creates it if there is none. */
   headFor(day: number): Head {
     const known = this.heads.get(day);
     if (known !== undefined) return known;
@@ -117,15 +123,10 @@ export class Tenant {
     return head;
   }
 
-  /** All heads with rows that are in no segment yet. */
+  /** All heads whose rows are in no segment yet. */
   *unsealed(): Generator<Head> {
     yield* this.frozen;
     yield* this.heads.values();
-  }
-
-  /** Numbers of the streams that satisfy the matchers. */
-  matchStreams(matchers: readonly Matcher[]): Uint32Array {
-    return this.streams.match(matchers);
   }
 
   #appendStream(
@@ -158,32 +159,13 @@ export class Tenant {
       this.#takeRange(push, batch, { stream: number, rowFrom, rowTo }, day);
       return;
     }
-    const admission = admitRows(
-      {
-        streams: this.streams,
-        windowNs: this.#context.outOfOrderWindowNs,
-        headOf: (day) => this.heads.get(day),
-      },
-      batch,
-      stream,
-      number,
-    );
-    this.#take(push, batch, stream, number, admission);
-  }
-
-  #take(
-    push: TenantAppend,
-    batch: Batch,
-    stream: BatchStream,
-    number: number,
-    admission: Admission,
-  ): void {
-    const { ranges, dropped, behind } = admission;
+    const windowNs = this.#context.outOfOrderWindowNs;
+    const headOf = (day: number) => this.heads.get(day);
+    const context = { streams: this.streams, windowNs, headOf };
+    const { ranges, dropped, behind } = admitRows(context, batch, stream, number);
     for (const row of dropped) push.dropped.push(row);
     push.duplicates += dropped.length - behind.length;
-    if (behind.length > 0) {
-      addRefusal(push, tooFarBehind(this.name, batch, stream, behind));
-    }
+    if (behind.length > 0) addRefusal(push, tooFarBehind(this.name, batch, stream, behind));
     if (ranges.length === 0) return;
     push.ordinals.push(stream.ordinal);
     push.streams.push(number);
@@ -202,7 +184,7 @@ export class Tenant {
     push.ranges.push(range);
   }
 
-  /** undefined when the stream is new and one too many. */
+  /** The number of a stream; undefined when it is new and the tenant has too many streams. */
   #numberOf(stream: BatchStream, limits: IngesterLimits, nowMs: number): number | undefined {
     const known = this.streams.find(stream.text);
     if (known !== undefined) return known;
@@ -211,7 +193,7 @@ export class Tenant {
     return this.streams.add(stream.text, stream.labels, nowMs, limits.per_stream_rate_limit_burst);
   }
 
-  /** A token bucket per stream; a push that does not fit takes nothing. */
+  /** Takes tokens from the bucket of a stream; a push that does not fit takes none. */
   #takeTokens(stream: number, bytes: number, limits: IngesterLimits, nowMs: number): boolean {
     const { tokens, tokensMs } = this.streams;
     const earned = ((nowMs - tokensMs[stream]!) / 1000) * limits.per_stream_rate_limit;

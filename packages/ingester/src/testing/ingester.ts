@@ -24,8 +24,7 @@ import type { Seal, SealJob } from "../flush/sealer.js";
 import type { SegmentStore } from "../flush/uploader.js";
 import { Ingester } from "../ingester.js";
 import { type IngesterConfig, ingesterConfig } from "../settings/config.js";
-import type { IngesterLimits } from "../settings/limits.js";
-import { defaultBounds, type IngesterBounds } from "../settings/options.js";
+import { defaultBounds, type IngesterBounds, type IngesterLimits } from "../settings/options.js";
 
 /** Keys of the configuration and bounds that a test changes. */
 export interface Changes extends Partial<Omit<IngesterConfig, "wal">> {

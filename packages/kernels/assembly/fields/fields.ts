@@ -1,5 +1,5 @@
 /**
- * Wanted label names and the columns of what was found of them; see src/fields/columns.ts. The table of names is a
+ * Wanted label names and the columns of what was found of them; see src/shared/fields.ts. The table of names is a
  * u32 count, then per name where it starts and its length, u32 each, starts count from the table; at most 32 names.
  */
 let table: usize = 0;

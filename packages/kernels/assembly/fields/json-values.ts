@@ -1,6 +1,6 @@
 import { ABSENT, PLAIN } from "./fields";
 
-/** The parts of JSON lines that are read without judging more than must be; see src/twin/fields/json.ts. */
+/** The parts of JSON lines that are read without judging more than must be; see src/twin/fields.ts. */
 
 /**
  * Behind the bracket that closes the one at `from`, counting only these two kinds outside of strings; 0 without one.

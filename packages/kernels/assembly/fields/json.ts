@@ -24,7 +24,7 @@ const MAX_DEPTH: u32 = 64;
 /** Of each object that is open: its end, the fields that may be in it, and the length of their names' beginning. */
 const stack = memory.data(12 * 66);
 
-/** Finds fields in the selected rows of a block; the rules are those of src/twin/fields/json.ts. */
+/** Finds fields in the selected rows of a block; the rules are those of src/twin/fields.ts. */
 export function scanJsonFields(
   bytes: usize,
   low: u32,

@@ -23,7 +23,7 @@ let keepEmpty: bool = false;
 let lastWins: bool = false;
 let at: usize = 0;
 
-/** Finds fields in the selected rows of a block; the rules are those of src/twin/fields/logfmt.ts. */
+/** Finds fields in the selected rows of a block; the rules are those of src/twin/fields.ts. */
 export function scanLogfmtFields(
   bytes: usize,
   low: u32,

@@ -7,7 +7,7 @@ import { findKeyword, levelOfBytes } from "./text";
  */
 
 /**
- * The names of level fields, as src/wasm/levels.ts lays them out: a u32 count, then for each rank where the name
+ * The names of level fields, as src/wasm/fields.ts lays them out: a u32 count, then for each rank where the name
  * starts, its length, and the same of its folded form; u32 each, starts count from here.
  */
 let table: usize = 0;
@@ -19,7 +19,7 @@ let lengths: u32 = 0;
 const beginnings = memory.data(256);
 
 /**
- * Writes the level code of each row to `out`; see src/twin/levels/levels.ts for the rules. Row i has the `lineLength[i]`
+ * Writes the level code of each row to `out`; see src/twin/levels.ts for the rules. Row i has the `lineLength[i]`
  * bytes from `bytes + lineStart[i]`, cut at `size`; 64 bytes behind `size` may be read.
  */
 export function detectLevels(

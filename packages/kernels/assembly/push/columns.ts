@@ -1,7 +1,7 @@
 import { COLUMNS_FULL, fail, fault, faultAt } from "./fault";
 
 /**
- * The columns of a push, as src/wasm/push-columns.ts lays them out. The control block holds u32 values: three
+ * The columns of a push, as src/wasm/push.ts lays them out. The control block holds u32 values: three
  * capacities, then twelve column pointers in the order below, then what the scan returns: streams, rows, pairs, the
  * position of a fault and which capacity was too small (0 streams, 1 rows, 2 pairs).
  */

@@ -2,7 +2,7 @@
  * Puts what a scan found together, ready to be copied out at one go: the columns of the control block one behind the other,
  * and the texts without what stood between them: lines, then values, then labels, then names, each in their order, so that
  * the lines of neighbouring rows are one range. Returns how many bytes the texts have; they are never more than the body.
- * Reads and writes up to 15 bytes behind each range. The order of the columns is that of src/wasm/push-columns.ts.
+ * Reads and writes up to 15 bytes behind each range. The order of the columns is that of src/wasm/push.ts.
  */
 export function packPush(source: usize, control: usize, columns: usize, texts: usize): u32 {
   const streams = load<u32>(control, 60);

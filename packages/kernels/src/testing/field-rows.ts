@@ -1,6 +1,6 @@
-import { type FieldColumns, fieldColumns, fieldKind } from "../fields/columns.js";
-import type { Kernels } from "../kernels.js";
-import { type RowSelection, selectAll } from "../search/selection.js";
+import { type FieldColumns, fieldColumns, fieldKind } from "../shared/fields.js";
+import type { Kernels } from "../shared/kernels.js";
+import { type RowSelection, selectAll } from "../shared/search.js";
 
 /** What a scan found in a row: whether it was read, and per found name the kind and the raw text. */
 export interface FieldRow {

@@ -1,7 +1,7 @@
 import { mutate, type Random, seededRandom } from "@skald/testkit";
 import snappy from "snappy";
 import { loadKernels } from "../load.js";
-import type { RawPush } from "../push/raw-push.js";
+import type { RawPush } from "../shared/raw-push.js";
 import { jsonOracle, someLabels } from "./json-oracle.js";
 import { outcomeOf } from "./outcome.js";
 import { pushRequestType, wideLimits } from "./push-oracle.js";

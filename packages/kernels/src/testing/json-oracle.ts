@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { noTimestampSeconds } from "../push/raw-push.js";
+import { noTimestampSeconds } from "../shared/raw-push.js";
 import { latin1, type PlainPush } from "./push-oracle.js";
 
 /**

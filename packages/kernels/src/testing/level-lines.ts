@@ -1,5 +1,5 @@
-import type { Kernels } from "../kernels.js";
-import type { LevelOptions } from "../levels/names.js";
+import type { Kernels } from "../shared/kernels.js";
+import type { LevelOptions } from "../shared/levels.js";
 
 /** The names of level fields in the order of the default configuration. */
 export const defaultLevelFields: readonly string[] = [

@@ -1,5 +1,5 @@
-import { KernelError } from "../bytes/kernel-error.js";
-import type { RawPush } from "../push/raw-push.js";
+import { KernelError } from "../shared/bytes.js";
+import type { RawPush } from "../shared/raw-push.js";
 import { toPlain } from "./push-oracle.js";
 
 /** What a decode came to, as text for comparison: the push or the error. Any other throw goes on. */

@@ -1,5 +1,5 @@
 import protobuf from "protobufjs";
-import type { RawPush, RawPushLimits } from "../push/raw-push.js";
+import type { RawPush, RawPushLimits } from "../shared/raw-push.js";
 
 /** A push as plain objects, for comparison; texts are latin1 so that no byte is lost. */
 export interface PlainPush {

@@ -1,14 +1,9 @@
+import type { Kernels } from "../shared/kernels.js";
 /**
  * Writes the 64-bit hash of each row into two columns: row i is `bytes[offsets[i] .. offsets[i+1])`. The function is
  * XXH64 with seed 0. It finds equal lines; it does not resist people who search for collisions.
  */
-export function hashRows(
-  bytes: Uint8Array,
-  offsets: Uint32Array,
-  rows: number,
-  high: Uint32Array,
-  low: Uint32Array,
-): void {
+export const hashRows: Kernels["hashRows"] = (bytes, offsets, rows, high, low) => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let row = 0; row < rows; row++) {
     const end = Math.min(offsets[row + 1]!, bytes.length);
@@ -16,7 +11,7 @@ export function hashRows(
     high[row] = Number(hash >> 32n);
     low[row] = Number(hash & 0xffffffffn);
   }
-}
+};
 
 const prime1 = 0x9e3779b185ebca87n;
 const prime2 = 0xc2b2ae3d27d4eb4fn;

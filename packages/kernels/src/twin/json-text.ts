@@ -1,4 +1,4 @@
-import { PushFaultSignal, pushFault } from "../push/fault.js";
+import { PushFaultSignal, pushFault } from "../shared/raw-push.js";
 
 /** Deepest nesting of a JSON value that is skipped or kept as text. */
 export const maxJsonDepth = 512;

@@ -1,17 +1,19 @@
-import type { ContainsOptions, RowSelection } from "../search/selection.js";
+import type { Kernels } from "../shared/kernels.js";
+import type { RowSelection } from "../shared/search.js";
+import { childOf, matchState, type TextSet } from "../shared/text-set.js";
 
 /**
  * Narrows the selection to the rows whose text contains the needle (or with `negate` does not). Row i is
  * `bytes[offsets[i] .. offsets[i+1])`; `rows` is the number of rows of the block. An empty needle is in every row.
  */
-export function selectContains(
-  bytes: Uint8Array,
-  offsets: Uint32Array,
-  rows: number,
-  needle: Uint8Array,
-  selection: RowSelection,
-  options: ContainsOptions,
-): void {
+export const selectContains: Kernels["selectContains"] = (
+  bytes,
+  offsets,
+  rows,
+  needle,
+  selection,
+  options,
+) => {
   const selected = selection.rows;
   const count = Math.min(selection.count, selected.length);
   const wanted = options.ignoreCase ? foldCase(needle, 0, needle.length) : needle;
@@ -31,7 +33,7 @@ export function selectContains(
     if (found !== options.negate) selected[kept++] = row;
   }
   selection.count = kept;
-}
+};
 
 /** A position behind any text. */
 const nowhere = Number.MAX_SAFE_INTEGER;
@@ -75,4 +77,52 @@ function foldCase(bytes: Uint8Array, start: number, end: number): Uint8Array {
     folded[i] = byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte;
   }
   return folded;
+}
+
+/**
+ * Narrows the selection to the rows that contain one of the texts (or with `negate` none), in one pass whatever their
+ * number. Row i is `bytes[offsets[i] .. offsets[i+1])`; `rows` is the number of rows of the block.
+ */
+export const selectContainsAny: Kernels["selectContainsAny"] = (
+  bytes,
+  offsets,
+  rows,
+  texts,
+  selection,
+  negate,
+) => {
+  const selected = selection.rows;
+  const count = Math.min(selection.count, selected.length);
+  let kept = 0;
+  for (let i = 0; i < count; i++) {
+    const row = selected[i]!;
+    if (row >= rows) continue;
+    const end = Math.min(offsets[row + 1]!, bytes.length);
+    if (containsAny(texts, bytes, offsets[row]!, end) !== negate) selected[kept++] = row;
+  }
+  selection.count = kept;
+};
+
+/** True when one of the texts stands in `bytes[start .. end)`; for single rows, where a call of a kernel costs more. */
+export function containsAny(
+  texts: TextSet,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): boolean {
+  if (texts.isEverywhere) return true;
+  const { fail, ignoreCase } = texts;
+  let state = 0;
+  for (let at = start; at < end; at++) {
+    let byte = bytes[at]!;
+    if (ignoreCase && byte >= 0x41 && byte <= 0x5a) byte |= 0x20;
+    let next = childOf(texts, state, byte);
+    while (next === 0 && state !== 0) {
+      state = fail[state]!;
+      next = childOf(texts, state, byte);
+    }
+    state = next;
+    if (fail[state] === matchState) return true;
+  }
+  return false;
 }

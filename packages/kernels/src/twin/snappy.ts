@@ -1,12 +1,12 @@
-import { corrupt } from "../bytes/kernel-error.js";
-import { paddedBytes } from "../bytes/padding.js";
-import { readSnappyHeader, snappyCorruptText } from "../push/snappy-header.js";
+import { corrupt, paddedBytes } from "../shared/bytes.js";
+import type { Kernels } from "../shared/kernels.js";
+import { readSnappyHeader, snappyCorruptText } from "../shared/raw-push.js";
 
 /**
  * Decodes a raw snappy block (no frames) into padded bytes. The length header is checked against `maxBytes`
  * before memory is taken; anything that does not decode to exactly that length is corrupt.
  */
-export function decodeSnappy(body: Uint8Array, maxBytes: number): Uint8Array {
+export const decodeSnappy: Kernels["decodeSnappy"] = (body, maxBytes) => {
   const { decodedBytes, start } = readSnappyHeader(body, maxBytes);
   const out = paddedBytes(decodedBytes);
   const end = body.length;
@@ -42,7 +42,7 @@ export function decodeSnappy(body: Uint8Array, maxBytes: number): Uint8Array {
   }
   if (to !== decodedBytes) throw corrupt(snappyCorruptText);
   return out;
-}
+};
 
 function littleEndian(bytes: Uint8Array, at: number, count: number): number {
   let value = 0;

@@ -9,7 +9,7 @@ export interface WebAssemblyApi {
 export const webAssembly = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly;
 
 /** A linear memory; its buffer is another one after it has grown. */
-export interface LinearMemory {
+interface LinearMemory {
   readonly buffer: ArrayBuffer;
   grow(pages: number): number;
 }

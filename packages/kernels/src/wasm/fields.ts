@@ -1,51 +1,35 @@
-import {
-  checkFieldNames,
-  type FieldColumns,
-  type JsonFieldOptions,
-  type LogfmtFieldOptions,
-} from "../fields/columns.js";
-import type { RowSelection } from "../search/selection.js";
+import { checkFieldNames, type FieldColumns } from "../shared/fields.js";
+import type { Kernels } from "../shared/kernels.js";
+import type { RowSelection } from "../shared/search.js";
 import type { FieldScanInput, KernelExports } from "./abi.js";
 import type { KernelMemory } from "./memory.js";
 
-/** The compiled form of twin/fields/json.ts. */
-export function scanJsonFields(
-  memory: KernelMemory,
-  bytes: Uint8Array,
-  offsets: Uint32Array,
-  selection: RowSelection,
-  names: readonly string[],
-  out: FieldColumns,
-  options: JsonFieldOptions,
-): void {
-  const input = { bytes, offsets, selection, names, out };
-  scanFields(memory, input, (kernels, addresses) =>
-    kernels.scanJsonFields(...addresses, options.enough, options.complete ? 1 : 0),
-  );
-}
+/** The compiled form of twin/fields.ts. */
+export const scanJsonFields =
+  (memory: KernelMemory): Kernels["scanJsonFields"] =>
+  (bytes, offsets, selection, names, out, options) => {
+    const input = { bytes, offsets, selection, names, out };
+    scanFields(memory, input, (kernels, addresses) =>
+      kernels.scanJsonFields(...addresses, options.enough, options.complete ? 1 : 0),
+    );
+  };
 
-/** The compiled form of twin/fields/logfmt.ts. */
-export function scanLogfmtFields(
-  memory: KernelMemory,
-  bytes: Uint8Array,
-  offsets: Uint32Array,
-  selection: RowSelection,
-  names: readonly string[],
-  out: FieldColumns,
-  options: LogfmtFieldOptions,
-): void {
-  const { strict, keepEmpty, lastWins, enough } = options;
-  const input = { bytes, offsets, selection, names, out };
-  scanFields(memory, input, (kernels, addresses) =>
-    kernels.scanLogfmtFields(
-      ...addresses,
-      enough,
-      strict ? 1 : 0,
-      keepEmpty ? 1 : 0,
-      lastWins ? 1 : 0,
-    ),
-  );
-}
+/** The compiled form of twin/fields.ts. */
+export const scanLogfmtFields =
+  (memory: KernelMemory): Kernels["scanLogfmtFields"] =>
+  (bytes, offsets, selection, names, out, options) => {
+    const { strict, keepEmpty, lastWins, enough } = options;
+    const input = { bytes, offsets, selection, names, out };
+    scanFields(memory, input, (kernels, addresses) =>
+      kernels.scanLogfmtFields(
+        ...addresses,
+        enough,
+        strict ? 1 : 0,
+        keepEmpty ? 1 : 0,
+        lastWins ? 1 : 0,
+      ),
+    );
+  };
 
 interface FieldInput {
   readonly bytes: Uint8Array;
@@ -73,7 +57,7 @@ function scanFields(
     const text = memory.copyIn(bytes.subarray(low, high));
     const ends = memory.copyIn(bytesOf(offsets.subarray(firstRow, endRow + 1)));
     const rowsAt = memory.copyInWords(rows, count);
-    const namesAt = memory.copyIn(nameTable(names));
+    const namesAt = memory.copyIn(textTable(fieldTables, names, (name) => [name]));
     const starts = memory.take(cells * 4);
     const lengths = memory.take(cells * 4);
     const kinds = memory.take(cells);
@@ -100,15 +84,58 @@ function bytesOf(words: Uint32Array): Uint8Array {
   return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 }
 
-const encoder = new TextEncoder();
-const tables = new WeakMap<readonly string[], Uint8Array>();
+/** The compiled form of twin/levels.ts: only the part of the bytes that the rows lie in is copied. */
+export const detectLevels =
+  (memory: KernelMemory): Kernels["detectLevels"] =>
+  (bytes, lineStart, lineLength, rows, out, options) => {
+    if (rows === 0) return;
+    let low = bytes.length;
+    let high = 0;
+    for (let row = 0; row < rows; row++) {
+      const start = lineStart[row]!;
+      if (start < low) low = start;
+      if (start + lineLength[row]! > high) high = start + lineLength[row]!;
+    }
+    high = Math.min(high, bytes.length);
+    low = Math.min(low, high);
+    const kernels = memory.open();
+    try {
+      const text = memory.copyIn(bytes.subarray(low, high));
+      const fields = memory.copyIn(textTable(levelTables, options.fields, withFolded));
+      const starts = memory.copyInWords(lineStart, rows);
+      const lengths = memory.copyInWords(lineLength, rows);
+      const levels = memory.take(rows);
+      const depth = Math.max(0, Math.min(options.jsonMaxDepth, 0x7fffffff));
+      kernels.detectLevels(text - low, high, starts, lengths, rows, levels, fields, depth);
+      out.set(memory.bytes(levels, rows));
+    } finally {
+      memory.close();
+    }
+  };
 
-/** A count, then per name where it starts and its length, u32 each; then the names. Kept by list of names. */
-function nameTable(names: readonly string[]): Uint8Array {
+/** The spellings of a level field: JSON compares case, logfmt does not. */
+function withFolded(name: string): readonly string[] {
+  return [name, name.toLowerCase()];
+}
+
+const encoder = new TextEncoder();
+const fieldTables = new WeakMap<readonly string[], Uint8Array>();
+const levelTables = new WeakMap<readonly string[], Uint8Array>();
+
+/**
+ * Lays out the texts of each name as the compiled scans read them: a count of names, then where each text
+ * starts and its length, u32 each, then the texts. A table is made once for each list of names, because a plan or a
+ * tenant asks for the same list again.
+ */
+function textTable(
+  tables: WeakMap<readonly string[], Uint8Array>,
+  names: readonly string[],
+  textsOf: (name: string) => readonly string[],
+): Uint8Array {
   const known = tables.get(names);
   if (known !== undefined) return known;
-  const texts = names.map((name) => encoder.encode(name));
-  let at = 4 + names.length * 8;
+  const texts = names.flatMap((name) => textsOf(name).map((text) => encoder.encode(text)));
+  let at = 4 + texts.length * 8;
   const table = new Uint8Array(texts.reduce((sum, text) => sum + text.length, at));
   const view = new DataView(table.buffer);
   view.setUint32(0, names.length, true);

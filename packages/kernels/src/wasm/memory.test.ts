@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { loadKernels, loadModule } from "../load.js";
 import { toPlain, wideLimits } from "../testing/push-oracle.js";
-import { wasmKernels } from "../wasm-kernels.js";
+import { wasmKernels } from "./kernels.js";
 import { KernelMemory, maxKeptBytes } from "./memory.js";
 
 function openMemory(): KernelMemory {

@@ -1,6 +1,4 @@
-import { copyBytes } from "../bytes/copy-bytes.js";
-import { tooLarge } from "../bytes/kernel-error.js";
-import { paddingBytes } from "../bytes/padding.js";
+import { copyBytes, paddingBytes, tooLarge } from "../shared/bytes.js";
 import { type KernelExports, type WebAssemblyApi, webAssembly } from "./abi.js";
 
 /** A memory above this is given back when the call that needed it is over. */

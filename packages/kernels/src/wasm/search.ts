@@ -1,102 +1,89 @@
-import { rarestPair } from "../search/byte-rank.js";
-import type { ContainsOptions, RowSelection } from "../search/selection.js";
-import type { TextSet } from "../search/text-set.js";
+import type { Kernels } from "../shared/kernels.js";
+import { type RowSelection, rarestPair } from "../shared/search.js";
 import type { KernelMemory } from "./memory.js";
 
 /** The compiled form of twin/search.ts: only the part of the bytes that the selected rows lie in is copied. */
-export function selectContains(
-  memory: KernelMemory,
-  bytes: Uint8Array,
-  offsets: Uint32Array,
-  rows: number,
-  needle: Uint8Array,
-  selection: RowSelection,
-  options: ContainsOptions,
-): void {
-  const selected = selection.rows;
-  const count = countWithin(selection, rows);
-  selection.count = count;
-  if (count === 0) return;
-  const high = Math.min(offsets[selected[count - 1]! + 1]!, bytes.length);
-  const low = Math.min(offsets[selected[0]!]!, high);
-  if (needle.length === 0 || needle.length > high - low) {
-    if ((needle.length === 0) === options.negate) selection.count = 0;
-    return;
-  }
-  const kernels = memory.open();
-  try {
-    const { text: wanted, folds } = options.ignoreCase
-      ? fold(needle)
-      : { text: needle, folds: needle };
-    const [first, second] = rarestPair(wanted);
-    const text = memory.copyIn(bytes.subarray(low, high));
-    const ends = memory.copyInWords(offsets, rows + 1);
-    const needleAt = memory.copyIn(wanted);
-    const foldsAt = memory.copyIn(folds);
-    const scratch = memory.take(needle.length * 4);
-    const rowsAt = memory.copyInWords(selected, count);
-    const kept = kernels.selectContains(
-      text - low,
-      low,
-      high,
-      ends,
-      rows,
-      needleAt,
-      needle.length,
-      foldsAt,
-      first,
-      second,
-      scratch,
-      rowsAt,
-      count,
-      options.ignoreCase ? 1 : 0,
-      options.negate ? 1 : 0,
-    );
-    selected.set(memory.words(rowsAt, kept));
-    selection.count = kept;
-  } finally {
-    memory.close();
-  }
-}
+export const selectContains =
+  (memory: KernelMemory): Kernels["selectContains"] =>
+  (bytes, offsets, rows, needle, selection, options) => {
+    const selected = selection.rows;
+    const count = countWithin(selection, rows);
+    selection.count = count;
+    if (count === 0) return;
+    const high = Math.min(offsets[selected[count - 1]! + 1]!, bytes.length);
+    const low = Math.min(offsets[selected[0]!]!, high);
+    if (needle.length === 0 || needle.length > high - low) {
+      if ((needle.length === 0) === options.negate) selection.count = 0;
+      return;
+    }
+    const kernels = memory.open();
+    try {
+      const { text: wanted, folds } = options.ignoreCase
+        ? fold(needle)
+        : { text: needle, folds: needle };
+      const [first, second] = rarestPair(wanted);
+      const text = memory.copyIn(bytes.subarray(low, high));
+      const ends = memory.copyInWords(offsets, rows + 1);
+      const needleAt = memory.copyIn(wanted);
+      const foldsAt = memory.copyIn(folds);
+      const scratch = memory.take(needle.length * 4);
+      const rowsAt = memory.copyInWords(selected, count);
+      const kept = kernels.selectContains(
+        text - low,
+        low,
+        high,
+        ends,
+        rows,
+        needleAt,
+        needle.length,
+        foldsAt,
+        first,
+        second,
+        scratch,
+        rowsAt,
+        count,
+        options.ignoreCase ? 1 : 0,
+        options.negate ? 1 : 0,
+      );
+      selected.set(memory.words(rowsAt, kept));
+      selection.count = kept;
+    } finally {
+      memory.close();
+    }
+  };
 
-/** The compiled form of twin/text-set.ts; the tables of the texts are copied in with the rows. */
-export function selectContainsAny(
-  memory: KernelMemory,
-  bytes: Uint8Array,
-  offsets: Uint32Array,
-  rows: number,
-  texts: TextSet,
-  selection: RowSelection,
-  negate: boolean,
-): void {
-  const selected = selection.rows;
-  const count = countWithin(selection, rows);
-  selection.count = texts.isEverywhere && negate ? 0 : count;
-  if (count === 0 || texts.isEverywhere) return;
-  const high = Math.min(offsets[selected[count - 1]! + 1]!, bytes.length);
-  const low = Math.min(offsets[selected[0]!]!, high);
-  const kernels = memory.open();
-  try {
-    const text = memory.copyIn(bytes.subarray(low, high));
-    const ends = memory.copyInWords(offsets, rows + 1);
-    const textsAt = memory.copyIn(texts.packed);
-    const rowsAt = memory.copyInWords(selected, count);
-    const kept = kernels.selectContainsAny(
-      text - low,
-      low,
-      high,
-      ends,
-      textsAt,
-      rowsAt,
-      count,
-      negate ? 1 : 0,
-    );
-    selected.set(memory.words(rowsAt, kept));
-    selection.count = kept;
-  } finally {
-    memory.close();
-  }
-}
+/** The compiled form of twin/search.ts; the tables of the texts are copied in with the rows. */
+export const selectContainsAny =
+  (memory: KernelMemory): Kernels["selectContainsAny"] =>
+  (bytes, offsets, rows, texts, selection, negate) => {
+    const selected = selection.rows;
+    const count = countWithin(selection, rows);
+    selection.count = texts.isEverywhere && negate ? 0 : count;
+    if (count === 0 || texts.isEverywhere) return;
+    const high = Math.min(offsets[selected[count - 1]! + 1]!, bytes.length);
+    const low = Math.min(offsets[selected[0]!]!, high);
+    const kernels = memory.open();
+    try {
+      const text = memory.copyIn(bytes.subarray(low, high));
+      const ends = memory.copyInWords(offsets, rows + 1);
+      const textsAt = memory.copyIn(texts.packed);
+      const rowsAt = memory.copyInWords(selected, count);
+      const kept = kernels.selectContainsAny(
+        text - low,
+        low,
+        high,
+        ends,
+        textsAt,
+        rowsAt,
+        count,
+        negate ? 1 : 0,
+      );
+      selected.set(memory.words(rowsAt, kept));
+      selection.count = kept;
+    } finally {
+      memory.close();
+    }
+  };
 
 /** How many of the selected rows exist in the block. */
 function countWithin(selection: RowSelection, rows: number): number {

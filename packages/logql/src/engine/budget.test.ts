@@ -1,11 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Labels, labelsFromObject } from "@skald/model";
-import { Budget } from "../plan/budget.js";
-import { defaultQueryLimits } from "../plan/limits.js";
-import type { MetricPlan } from "../plan/plan.js";
+import { Budget, defaultQueryLimits } from "../plan/budget.js";
+import type { MetricPlan, QueryResult, SeriesMatrix } from "../plan/plan.js";
 import { planQuery } from "../plan/planner.js";
-import type { QueryResult, SeriesMatrix } from "../plan/result.js";
-import { parseQuery } from "../syntax/parser/parser.js";
+import { parseQuery } from "../syntax/parser.js";
 import { evaluate } from "./engine.js";
 
 const limits = { ...defaultQueryLimits, maxSeries: Number.MAX_SAFE_INTEGER };

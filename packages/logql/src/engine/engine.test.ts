@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels } from "@skald/model";
-import { defaultQueryLimits, type QueryLimits } from "../plan/limits.js";
+import { formatSample } from "../go/numbers.js";
+import { defaultQueryLimits, type QueryLimits } from "../plan/budget.js";
 import type { LeafPlan, QueryParams } from "../plan/plan.js";
-import { parseQuery } from "../syntax/parser/parser.js";
+import { parseQuery } from "../syntax/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { oneSource, runQuery } from "../testing/run-query.js";
-import { formatSample } from "./format-sample.js";
 
 const t0 = 1_700_006_400_000_000_000n;
 const at = (seconds: number) => t0 + BigInt(Math.round(seconds * 1e9));

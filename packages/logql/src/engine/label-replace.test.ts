@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject } from "@skald/model";
 import { Budget } from "../plan/budget.js";
-import type { LabelReplaceNode } from "../plan/plan.js";
-import type { SeriesMatrix } from "../plan/result.js";
-import { replaceLabels } from "./label-replace.js";
+import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
+import type { LabelReplace } from "../syntax/ast.js";
+import { replaceLabels } from "./engine.js";
 
 function vector(...sets: Record<string, string>[]): SeriesMatrix {
   return {
@@ -19,7 +19,7 @@ function node(
   replacement: string,
   source: string,
   regex: string,
-): LabelReplaceNode {
+): LabelReplace<PlanNode> {
   const inner = { kind: "vector", value: 1 } as const;
   return { kind: "label_replace", inner, destination, replacement, source, regex };
 }

@@ -1,5 +1,4 @@
-import { dayNames, type GoTime, layoutPiece, monthNames } from "./time.js";
-import { isZone, zoneAt } from "./time-zone.js";
+import { dayNames, type GoTime, isZone, layoutPiece, monthNames, zoneAt } from "./time.js";
 
 interface Fields {
   year: number;

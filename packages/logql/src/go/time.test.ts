@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatGoTime, goTime } from "./time.js";
+import { formatGoTime, goTime, isZone } from "./time.js";
 import { parseGoTime } from "./time-parse.js";
-import { isZone } from "./time-zone.js";
 
 const ns = 1_710_239_405_012_340_000n; // 2024-03-12T10:30:05.01234Z
 

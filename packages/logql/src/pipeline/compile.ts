@@ -1,38 +1,49 @@
-import { invalidArgument, SkaldError, unreachable } from "@skald/model";
-import type { LabelFilter, Stage } from "../syntax/ast.js";
-import { printStage } from "../syntax/print-stage.js";
-import { factsOf } from "../syntax/stage-facts.js";
-import type { CompiledPipeline, LabelPrefilter, TailStage } from "./compiled.js";
-import { valueFormula } from "./formula.js";
-import { impliedNeedles } from "./implied-needles.js";
-import { analyseDemand, filterNames } from "./projection.js";
+import { invalidArgument, SkaldError } from "@skald/model";
+import { factsOf, type LabelFilter, type LabelTarget, type Stage } from "../syntax/ast.js";
+import { printStage } from "../syntax/stages.js";
+import { impliedNeedles, pipelineFormula, valueFormula } from "./needles.js";
+import type { Pipeline, PipelineOptions } from "./pipeline.js";
 import { encodeText } from "./row/bytes.js";
-import { errorDetailsLabel, errorLabel } from "./row/labels.js";
-import { preparePattern } from "./stage/capture/pattern.js";
-import { prepareRegexp } from "./stage/capture/regexp.js";
-import { prepareDecolorize } from "./stage/decolorize.js";
-import { compileTargets, prepareDrop, prepareKeep } from "./stage/drop-keep.js";
-import { isWanted, parserGuard } from "./stage/fields/field-sink.js";
-import { demandsErrors } from "./stage/fields/key-tree.js";
-import { prepareJson } from "./stage/json/json.js";
-import { prepareJsonPaths } from "./stage/json/paths.js";
-import { prepareUnpack } from "./stage/json/unpack.js";
-import { compileLabelFilter } from "./stage/label-filter.js";
-import { compileLabelFormats, prepareLabelFormat } from "./stage/label-format.js";
+import type { Demand, PreparedStage } from "./row/row.js";
+import { errorDetailsLabel, errorLabel, extractedSuffix, isErrorLabel } from "./row/row-labels.js";
+import { BlockRun, type CompiledPipeline, type TailStage } from "./run.js";
+import { preparePattern, prepareRegexp } from "./stage/capture.js";
+import { prepareDrop, prepareKeep } from "./stage/drop-keep.js";
+import { demandsErrors, isWanted, parserGuard } from "./stage/fields.js";
+import {
+  compileLabelFormats,
+  compileLineTemplate,
+  prepareDecolorize,
+  prepareLabelFormat,
+  prepareLineFormat,
+} from "./stage/format.js";
+import { prepareJson, prepareJsonPaths, prepareUnpack } from "./stage/json.js";
+import { compileLabelFilter, type LabelPrefilter, prepareUnwrap } from "./stage/label-filter.js";
 import { compileLineFilter, type LineFilter, prepareLineFilter } from "./stage/line-filter.js";
-import { compileLineTemplate, prepareLineFormat } from "./stage/line-format.js";
-import { prepareLogfmt } from "./stage/logfmt/logfmt.js";
-import { prepareLogfmtKeys } from "./stage/logfmt/logfmt-keys.js";
-import type { Demand, PreparedStage } from "./stage/row-state.js";
-import { prepareUnwrap } from "./stage/unwrap.js";
-import type { PipelineOptions } from "./types.js";
+import { prepareLogfmt, prepareLogfmtKeys } from "./stage/logfmt.js";
+
+/** Compiles stages. Throws invalid_argument for what can only be checked now, such as templates and regexes. */
+export function compilePipeline(options: PipelineOptions): Pipeline {
+  const compiled = compileStages(options);
+  const { metadata, usesLines, usesTimestamps } = compiled;
+  const formula = pipelineFormula(compiled);
+  return {
+    needs: {
+      lines: usesLines,
+      timestamps: usesTimestamps,
+      metadata: metadata === "all" ? true : [...metadata],
+    },
+    ...(formula === undefined ? {} : { formula }),
+    start: (options) => new BlockRun(compiled, options),
+  };
+}
 
 /** Throws invalid_argument with the stage in the text for what is wrong with one. */
 export function compileStages(options: PipelineOptions): CompiledPipeline {
   const { stages } = options;
-  const prepared = stages.map((stage) => named(stage, () => prepareStage(stage)));
-  const { behind, metadata } = analyseDemand(options);
-  const useful = usefulStages(options, behind, prepared);
+  const compiled = stages.map(compileStage);
+  const { behind, metadata } = analyseDemand(options, compiled);
+  const useful = usefulStages(options, behind, compiled);
   const labelFilters: LabelPrefilter[] = [];
   const lineFilters: LineFilter[] = [];
   const tail: TailStage[] = [];
@@ -41,8 +52,7 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
   let changesLines = false;
   let changesLabels = false;
   for (const [i, stage] of stages.entries()) {
-    const demand = behind[i]!;
-    const { prepare, lineFilter, looksAt } = prepared[i]!;
+    const { prepare, lineFilter, readsLine, usesTimestamp = false } = compiled[i]!;
     if (lineFilter !== undefined) usesLines = true;
     if (lineFilter !== undefined && !changesLines) {
       lineFilters.push(lineFilter);
@@ -53,102 +63,207 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
       continue;
     }
     if (!useful[i]) continue;
-    const isFirst = tail.length === 0;
-    tail.push({ prepare, context: { demand, guard: parserGuard(stages, i), isFirst } });
-    if (looksAt.line) usesLines = true;
-    if (looksAt.timestamp) usesTimestamps = true;
+    const guard = parserGuard(stages, i);
+    tail.push({ prepare, context: { demand: behind[i]!, guard, isFirst: tail.length === 0 } });
+    usesLines ||= readsLine;
+    usesTimestamps ||= usesTimestamp;
     changesLines ||= factsOf(stage).changesLine;
     changesLabels ||= factsOf(stage).changesLabels;
   }
-  const unwrap = options.unwrap && prepareUnwrap(options.unwrap);
   return {
-    options,
-    labelFilters,
-    lineFilters,
+    ...{
+      options,
+      labelFilters,
+      lineFilters,
+      tail,
+      usesLines,
+      usesTimestamps,
+      changesLines,
+      metadata,
+    },
     implied: impliedNeedles(stages),
-    tail,
-    unwrap,
-    usesLines,
-    usesTimestamps,
-    changesLines,
-    metadata,
+    unwrap: options.unwrap && prepareUnwrap(options.unwrap),
   };
 }
 
-interface PreparedPart {
+/** A stage that is checked and compiled, and what it uses. */
+interface CompiledStage {
   readonly prepare: PreparedStage;
   readonly lineFilter?: LineFilter;
-  readonly looksAt: { readonly line: boolean; readonly timestamp: boolean };
+  /** Whether rows need their line for it. */
+  readonly readsLine: boolean;
+  readonly usesTimestamp?: boolean;
+  /** Names of the labels that it looks at; none if not given. */
+  readonly asks?: "all" | readonly string[];
+  /** What is used before it of labels that are used behind it, as far as it takes some away. */
+  readonly leaves?: (demand: Demand) => Demand;
 }
 
-const line = { line: true, timestamp: false };
-const nothing = { line: false, timestamp: false };
-
-function prepareStage(stage: Stage): PreparedPart {
-  switch (stage.kind) {
-    case "line_filter": {
-      const lineFilter = compileLineFilter(stage);
-      return { prepare: prepareLineFilter(lineFilter), lineFilter, looksAt: line };
-    }
-    case "label_filter": {
-      const compile = compileLabelFilter(stage.filter);
-      return { prepare: (row) => compile(row), looksAt: nothing };
-    }
-    case "json": {
-      const isPlain = stage.extractions.length === 0;
-      return { prepare: isPlain ? prepareJson : prepareJsonPaths(stage), looksAt: line };
-    }
-    case "logfmt": {
-      const isPlain = stage.extractions.length === 0;
-      return { prepare: isPlain ? prepareLogfmt(stage) : prepareLogfmtKeys(stage), looksAt: line };
-    }
-    case "regexp":
-      return { prepare: prepareRegexp(stage.pattern), looksAt: line };
-    case "pattern":
-      return { prepare: preparePattern(stage.pattern), looksAt: line };
-    case "unpack":
-      return { prepare: prepareUnpack, looksAt: line };
-    case "decolorize":
-      return { prepare: prepareDecolorize, looksAt: line };
-    case "line_format": {
-      const template = compileLineTemplate(stage.template);
-      return {
-        prepare: prepareLineFormat(template),
-        looksAt: {
-          // a template that fails leaves the line as it is
-          line: template.usesLine || template.canFail,
-          timestamp: template.usesTimestamp,
-        },
-      };
-    }
-    case "label_format": {
-      const formats = compileLabelFormats(stage.formats);
-      const templates = formats.flatMap((f) => (f.kind === "template" ? [f.template] : []));
-      const looksAt = {
-        line: templates.some((t) => t.usesLine),
-        timestamp: templates.some((t) => t.usesTimestamp),
-      };
-      return { prepare: prepareLabelFormat(formats), looksAt };
-    }
-    case "drop":
-      return { prepare: prepareDrop(compileTargets(stage.targets)), looksAt: nothing };
-    case "keep":
-      return { prepare: prepareKeep(compileTargets(stage.targets)), looksAt: nothing };
-    default:
-      return unreachable(stage);
-  }
-}
-
-/** Adds the text of the stage to what is wrong with it. */
-function named<T>(stage: Stage, prepare: () => T): T {
+/** Compiles a stage, and adds its text to what is wrong with it. */
+function compileStage(stage: Stage): CompiledStage {
   try {
-    return prepare();
+    const { readsLine, changesLine } = factsOf(stage);
+    const compile = compilers[stage.kind] as (stage: Stage) => StageParts;
+    return { readsLine: readsLine || changesLine, ...compile(stage) };
   } catch (error) {
     if (!(error instanceof SkaldError) || error.code !== "invalid_argument") throw error;
     throw invalidArgument(`parse error : stage '${printStage(stage)}' : ${error.message}`, {
       cause: error,
     });
   }
+}
+
+/** A compiled stage; one without templates need not say whether it reads the line. */
+type StageParts = Omit<CompiledStage, "readsLine"> & Partial<CompiledStage>;
+
+const compilers: {
+  readonly [Kind in Stage["kind"]]: (stage: Stage & { readonly kind: Kind }) => StageParts;
+} = {
+  line_filter: (stage) => {
+    const lineFilter = compileLineFilter(stage);
+    return { prepare: prepareLineFilter(lineFilter), lineFilter };
+  },
+  label_filter: ({ filter }) => {
+    const compile = compileLabelFilter(filter);
+    return { prepare: (row) => compile(row), asks: filterNames(filter) };
+  },
+  json: (stage) => ({
+    prepare: stage.extractions.length === 0 ? prepareJson : prepareJsonPaths(stage),
+  }),
+  logfmt: (stage) => ({
+    prepare: stage.extractions.length === 0 ? prepareLogfmt(stage) : prepareLogfmtKeys(stage),
+  }),
+  regexp: ({ pattern }) => ({ prepare: prepareRegexp(pattern) }),
+  pattern: ({ pattern }) => ({ prepare: preparePattern(pattern) }),
+  unpack: () => ({ prepare: prepareUnpack }),
+  decolorize: () => ({ prepare: prepareDecolorize }),
+  line_format: ({ template: source }) => {
+    const template = compileLineTemplate(source);
+    return {
+      prepare: prepareLineFormat(template),
+      // A template that fails leaves the line as it is.
+      readsLine: template.usesLine || template.canFail,
+      usesTimestamp: template.usesTimestamp,
+      asks: template.labels,
+    };
+  },
+  label_format: (stage) => {
+    const formats = compileLabelFormats(stage.formats);
+    const templates = formats.flatMap((f) => (f.kind === "template" ? [f.template] : []));
+    const asks = formats.map((f) => (f.kind === "rename" ? [f.source] : f.template.labels));
+    return {
+      prepare: prepareLabelFormat(formats),
+      readsLine: templates.some(({ usesLine }) => usesLine),
+      usesTimestamp: templates.some(({ usesTimestamp }) => usesTimestamp),
+      asks: asks.includes("all") ? "all" : (asks as string[][]).flat(),
+    };
+  },
+  drop: ({ targets }) => {
+    const dropped = new Set(targets.flatMap((t) => (t.kind === "name" ? [t.name] : [])));
+    const leaves = (demand: Demand) =>
+      demand === "all" ? demand : new Set([...demand].filter((name) => !dropped.has(name)));
+    return { prepare: prepareDrop(targets), asks: matcherNames(targets), leaves };
+  },
+  keep: ({ targets }) => {
+    const kept = targets.map((t) => (t.kind === "name" ? t.name : t.matcher.name));
+    const left = new Set([...kept, errorLabel, errorDetailsLabel]);
+    const leaves = (demand: Demand) =>
+      demand === "all" ? left : new Set([...demand].filter((name) => left.has(name)));
+    return { prepare: prepareKeep(targets), asks: matcherNames(targets), leaves };
+  },
+};
+
+function matcherNames(targets: readonly LabelTarget[]): readonly string[] {
+  return targets.flatMap((target) => (target.kind === "matcher" ? [target.matcher.name] : []));
+}
+
+/** What is used of labels behind each stage, and of the metadata of rows. */
+interface PipelineDemand {
+  /** Behind stage i. */
+  readonly behind: readonly Demand[];
+  /** Labels of metadata that are looked at, and names that a parsed label may clash with. */
+  readonly metadata: Demand;
+}
+
+/**
+ * Walks the stages backwards from the output. A label that a stage takes away is not used before it, unless a later
+ * parser could find it again: that parser must know that an earlier one had it.
+ */
+function analyseDemand(
+  { stages, unwrap, output }: PipelineOptions,
+  compiled: readonly CompiledStage[],
+): PipelineDemand {
+  const grouping = output.kind === "log" ? undefined : output.grouping;
+  let demand: Demand =
+    grouping === undefined || grouping.without ? "all" : new Set(grouping.labels);
+  if (unwrap !== undefined) {
+    demand = plus(demand, [unwrap.label, ...unwrap.filters.flatMap(filterNames)]);
+  }
+  const behind: Demand[] = new Array(stages.length);
+  let metadata: Demand = new Set();
+  let parserFollows = false;
+  for (let i = stages.length - 1; i >= 0; i--) {
+    behind[i] = demand;
+    if (factsOf(stages[i]!).parses) {
+      metadata = plus(metadata, demand);
+      parserFollows = true;
+    }
+    const { leaves, asks = [] } = compiled[i]!;
+    demand = plus(parserFollows ? demand : (leaves?.(demand) ?? demand), asks);
+  }
+  return { behind, metadata: withBaseNames(plus(metadata, demand)) };
+}
+
+/** Names that a label filter looks at. */
+function filterNames(filter: LabelFilter): readonly string[] {
+  if (filter.kind === "and" || filter.kind === "or") {
+    return [...filterNames(filter.left), ...filterNames(filter.right)];
+  }
+  return [filter.kind === "string" ? filter.matcher.name : filter.name];
+}
+
+function plus(demand: Demand, names: "all" | Iterable<string>): Demand {
+  return demand === "all" || names === "all" ? "all" : new Set([...demand, ...names]);
+}
+
+/** Adds `x` for `x_extracted`, which is `x` of the metadata or the line where the stream has `x`. */
+function withBaseNames(demand: Demand): Demand {
+  if (demand === "all" || demand.size === 0) return demand;
+  // Metadata can set the error state of a row, which filters and formats see.
+  const names = new Set([...demand, errorLabel, errorDetailsLabel]);
+  for (const name of demand) {
+    for (let base = name; base.endsWith(extractedSuffix); ) {
+      base = base.slice(0, -extractedSuffix.length);
+      names.add(base);
+    }
+  }
+  return names;
+}
+
+/** False for each parser whose labels and line nothing uses: it is left out with its errors. */
+function usefulStages(
+  { stages, output, countsLines }: PipelineOptions,
+  behind: readonly Demand[],
+  compiled: readonly CompiledStage[],
+): readonly boolean[] {
+  let isLineRead = output.kind === "log" || countsLines === true;
+  const useful: boolean[] = new Array(stages.length);
+  for (let i = stages.length - 1; i >= 0; i--) {
+    const stage = stages[i]!;
+    const { parses, changesLine } = factsOf(stage);
+    useful[i] = !parses || (changesLine && isLineRead) || isDemanded(stage, behind[i]!);
+    if (useful[i] && compiled[i]!.readsLine) isLineRead = true;
+  }
+  return useful;
+}
+
+/** True when labels that a parser finds are used. */
+function isDemanded(stage: Stage, demand: Demand): boolean {
+  if (demand === "all") return true;
+  if (demand.size === 0) return false;
+  const extractions = "extractions" in stage ? stage.extractions : [];
+  if (extractions.length === 0 || demandsErrors(demand)) return true;
+  return extractions.some(({ label }) => isWanted(demand, label));
 }
 
 function frontFilter(filter: LabelFilter): LabelPrefilter {
@@ -162,42 +277,10 @@ function frontFilter(filter: LabelFilter): LabelPrefilter {
   return { ...front, equals: encodeText(filter.matcher.value) };
 }
 
-/** String comparisons only, and not of errors: such a filter sets nothing and may be asked before others. */
+/** True for comparisons of texts only, and not of errors: such a filter sets nothing and may be asked before others. */
 function isPlainFilter(filter: LabelFilter): boolean {
-  switch (filter.kind) {
-    case "and":
-    case "or":
-      return isPlainFilter(filter.left) && isPlainFilter(filter.right);
-    case "string":
-      return filter.matcher.name !== errorLabel && filter.matcher.name !== errorDetailsLabel;
-    default:
-      return false;
+  if (filter.kind === "and" || filter.kind === "or") {
+    return isPlainFilter(filter.left) && isPlainFilter(filter.right);
   }
-}
-
-/** False for each parser of which nothing is used, neither labels nor the line: it is left out with its errors. */
-function usefulStages(
-  { stages, output, countsLines }: PipelineOptions,
-  behind: readonly Demand[],
-  prepared: readonly PreparedPart[],
-): readonly boolean[] {
-  let isLineRead = output.kind === "log" || countsLines === true;
-  const useful: boolean[] = new Array(stages.length);
-  for (let i = stages.length - 1; i >= 0; i--) {
-    const stage = stages[i]!;
-    const { parses, changesLine } = factsOf(stage);
-    const isLineUsed = changesLine && isLineRead;
-    useful[i] = !parses || isLineUsed || isDemanded(stage, behind[i]!);
-    if (useful[i] && prepared[i]!.looksAt.line) isLineRead = true;
-  }
-  return useful;
-}
-
-/** True when labels that a parser finds are used. */
-function isDemanded(stage: Stage, demand: Demand): boolean {
-  if (demand === "all") return true;
-  if (demand.size === 0) return false;
-  const extractions = stage.kind === "json" || stage.kind === "logfmt" ? stage.extractions : [];
-  if (extractions.length === 0 || demandsErrors(demand)) return true;
-  return extractions.some(({ label }) => isWanted(demand, label));
+  return filter.kind === "string" && !isErrorLabel(filter.matcher.name);
 }

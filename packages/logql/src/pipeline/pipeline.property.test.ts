@@ -6,12 +6,11 @@ import type { Stage, Unwrap } from "../syntax/ast.js";
 import { allRows, makeBlock, type PlainRow } from "../testing/memory-block.js";
 import { runNaive } from "../testing/naive/pipeline.js";
 import type { NaiveResult } from "../testing/naive/row-state.js";
-import { compileStages } from "./compile.js";
-import { compilePipeline } from "./pipeline.js";
+import { compilePipeline, compileStages } from "./compile.js";
+import type { PipelineOptions, Series } from "./pipeline.js";
 import { BlockRun } from "./run.js";
 import { line, name, row } from "./testing/arbitrary-rows.js";
 import { extractions, stage, unwrap } from "./testing/arbitrary-stages.js";
-import type { PipelineOptions, Series } from "./types.js";
 
 const numRuns = testRuns(250);
 

@@ -1,18 +1,28 @@
 import type { RowSelection } from "@skald/kernels";
 import type { Block, BytesColumn, Labels } from "@skald/model";
 import { Budget } from "../plan/budget.js";
-import { BlockLabelFilter } from "./block-label-filter.js";
-import { BlockLineFilter, selectAnyText } from "./block-line-filter.js";
-import type { CompiledPipeline } from "./compiled.js";
-import { BlockMetadata, type MetadataValues } from "./row/block-metadata.js";
-import { LabelSlots } from "./row/label-slots.js";
-import { LineSource } from "./row/line.js";
-import { LineBuilder } from "./row/line-builder.js";
-import { RowLabels, type StreamContext } from "./row/row-labels.js";
+import type { ImpliedNeedles } from "./needles.js";
+import type { PipelineOptions, PipelineRun, RowBatch, RunOptions } from "./pipeline.js";
+import {
+  type BlockRows,
+  type Demand,
+  LineBuilder,
+  LineSource,
+  type PreparedStage,
+  type RowStage,
+  type RowState,
+  type StageContext,
+} from "./row/row.js";
+import {
+  BlockMetadata,
+  CurrentLabels,
+  LabelSlots,
+  type MetadataValues,
+  type StreamContext,
+} from "./row/row-labels.js";
 import { SeriesInterner } from "./series-interner.js";
-import type { BlockRows, RowStage, RowState } from "./stage/row-state.js";
-import type { RowValue } from "./stage/unwrap.js";
-import type { PipelineRun, RowBatch, RunOptions } from "./types.js";
+import { BlockLabelFilter, type LabelPrefilter, type RowValue } from "./stage/label-filter.js";
+import { BlockLineFilter, type LineFilter, selectAnyText } from "./stage/line-filter.js";
 
 /** Names that a run may learn before it forgets all but the series. */
 const namesMax = 200_000;
@@ -243,7 +253,7 @@ export class BlockRun implements PipelineRun {
 
 /** The stages bound to the labels and the line of the current row. */
 class RunState implements RowState {
-  readonly labels = new RowLabels(new LabelSlots());
+  readonly labels = new CurrentLabels(new LabelSlots());
   readonly line = new LineSource();
   readonly stages: readonly RowStage[];
   readonly value: RowValue | undefined;
@@ -297,4 +307,25 @@ function isStreamLabel(
     if (streamLabels(runs.stream[run]!).names.includes(label)) return true;
   }
   return false;
+}
+
+/** A pipeline taken apart: what works on whole blocks, and what works row by row behind it. */
+export interface CompiledPipeline {
+  readonly options: PipelineOptions;
+  /** Label filters that only stream labels and metadata can decide. */
+  readonly labelFilters: readonly LabelPrefilter[];
+  /** Line filters on the line as it is stored, wherever they stood. */
+  readonly lineFilters: readonly LineFilter[];
+  readonly implied: readonly ImpliedNeedles[];
+  readonly tail: readonly TailStage[];
+  readonly unwrap: ((row: RowState) => RowValue) | undefined;
+  readonly usesLines: boolean;
+  readonly usesTimestamps: boolean;
+  readonly changesLines: boolean;
+  readonly metadata: Demand;
+}
+
+export interface TailStage {
+  readonly prepare: PreparedStage;
+  readonly context: StageContext;
 }

@@ -1,16 +1,21 @@
 import { emptyLabels, formatLabels, type Labels, makeLabels } from "@skald/model";
 import type { Grouping } from "../syntax/ast.js";
-import { type KeyReader, KeyTable } from "./intern/key-table.js";
-import { errorDetailsLabel, errorLabel } from "./row/labels.js";
-import { defaultMaxLineBytes } from "./row/line-builder.js";
-import { labelState, type RowLabels, type StreamContext } from "./row/row-labels.js";
-import { rowLabelNames } from "./stage/template-labels.js";
-import type { PipelineOptions, Series, SeriesTable } from "./types.js";
+import type { PipelineOptions, Series, SeriesTable } from "./pipeline.js";
+import { type KeyReader, KeyTable } from "./row/key-table.js";
+import { defaultMaxLineBytes } from "./row/row.js";
+import {
+  type CurrentLabels,
+  errorDetailsLabel,
+  errorLabel,
+  labelState,
+  type StreamContext,
+} from "./row/row-labels.js";
+import { rowLabelNames } from "./stage/format.js";
 
 /** Stands where a slot would, in front of the error texts of a key. */
 const errorMark = -1;
 
-/** Where the labels of a series are written down until somebody asks for them. */
+/** Where the labels of a series are written until `get` asks for them. */
 interface Recorded {
   readonly key: KeyTable;
   readonly entry: number;
@@ -32,7 +37,7 @@ export class SeriesInterner implements SeriesTable {
   /** Series of each key of the current table. */
   #ids: number[] = [];
   #key = new KeyTable();
-  #labels!: RowLabels;
+  #labels!: CurrentLabels;
   /** Slots of the labels of `by`. */
   #groups: readonly number[] | undefined;
   /** Names that no series has. */
@@ -65,7 +70,7 @@ export class SeriesInterner implements SeriesTable {
   }
 
   /** Binds the table to the labels of rows; known keys are forgotten, series are not. */
-  bind(labels: RowLabels): void {
+  bind(labels: CurrentLabels): void {
     this.#labels = labels;
     this.#key = new KeyTable(this.#maxBytes);
     this.#ids = [];

@@ -1,15 +1,18 @@
-import type { Matcher } from "@skald/model";
+import type { BytesColumn, Labels, Matcher } from "@skald/model";
 import type {
-  BinaryOp,
+  BinaryExpr,
   Grouping,
+  LabelReplace,
+  LeafMode,
+  LiteralExpr,
   LogExpr,
   RangeOp,
   Stage,
   Unwrap,
-  VectorMatching,
-  VectorOp,
+  VectorAggregation,
+  VectorLiteral,
 } from "../syntax/ast.js";
-import type { QueryLimits } from "./limits.js";
+import type { QueryLimits } from "./budget.js";
 
 /** What a request asks besides the query text. Times in ns since the epoch, durations in ns. */
 export interface QueryParams {
@@ -24,7 +27,7 @@ export interface QueryParams {
   readonly intervalNs: bigint;
   /** When the query was asked, ns since the epoch: `now` of its templates. Absent: `endNs`. */
   readonly nowNs?: bigint;
-  /** Rows older than this are not looked at, whatever the windows; all rows if not given. */
+  /** Rows older than this are left out of every window; all rows count if not given. */
   readonly oldestNs?: bigint;
 }
 
@@ -69,57 +72,19 @@ export interface Points {
 
 /** A metric expression whose range aggregations, with what is pushed down into them, are leaves. */
 export type PlanNode =
-  | LeafNode
-  | VectorNode
-  | BinaryNode
-  | LabelReplaceNode
-  | { readonly kind: "literal"; readonly value: number }
-  | { readonly kind: "vector"; readonly value: number };
+  | PlanLeaf
+  | VectorAggregation<PlanNode>
+  | BinaryExpr<PlanNode>
+  | LabelReplace<PlanNode>
+  | LiteralExpr
+  | VectorLiteral;
 
 /** The series of one function of a leaf, both by number. */
-export interface LeafNode {
+export interface PlanLeaf {
   readonly kind: "leaf";
   readonly leaf: number;
   readonly function: number;
 }
-
-export interface VectorNode {
-  readonly kind: "vector_aggregation";
-  readonly op: VectorOp;
-  readonly parameter?: number;
-  readonly grouping?: Grouping;
-  readonly inner: PlanNode;
-}
-
-export interface BinaryNode {
-  readonly kind: "binary";
-  readonly op: BinaryOp;
-  readonly left: PlanNode;
-  readonly right: PlanNode;
-  readonly bool: boolean;
-  readonly matching?: VectorMatching;
-}
-
-export interface LabelReplaceNode {
-  readonly kind: "label_replace";
-  readonly inner: PlanNode;
-  readonly destination: string;
-  readonly replacement: string;
-  readonly source: string;
-  readonly regex: string;
-}
-
-/** What a scan keeps per series and bucket of time; see metric-scan.ts. */
-export type LeafMode =
-  | "count"
-  | "bytes"
-  | "sum"
-  | "min"
-  | "max"
-  | "moments"
-  | "first"
-  | "last"
-  | "samples";
 
 /** What a range aggregation computes of the rows in each window. */
 export interface RangeFunction {
@@ -130,7 +95,7 @@ export interface RangeFunction {
 
 /**
  * A scan of log rows for the range aggregations that look at the same rows in the same way. Rows in [fromNs, toNs) of
- * streams in the shard are counted: all that are in a window, or a part of them (see split.ts). `mode` is what is kept
+ * streams in the shard are counted: all that are in a window, or a part of them (see `splitLeaf`). `mode` is what is kept
  * of the rows, and enough for every function.
  */
 export interface LeafPlan {
@@ -144,7 +109,7 @@ export interface LeafPlan {
   /** Labels of the result: the grouping of the range aggregation or of the vector aggregation pushed into it. */
   readonly grouping?: Grouping;
   /**
-   * `needed`: parsers may skip whatever neither the grouping nor a stage uses, malformed lines included. `all`:
+   * `needed`: parsers may skip what neither the grouping nor a stage uses, malformed lines included. `all`:
    * every label counts, because a malformed line must fail the query.
    */
   readonly extract: "needed" | "all";
@@ -180,4 +145,83 @@ export function wantsTimes({ functions }: LeafPlan): boolean {
 /** The exclusive end of the last window, ns since the epoch: what the times of a MetricPartial are counted from. */
 export function lastWindowEnd({ startNs, stepNs, count, rangeNs }: Windows): bigint {
   return startNs + stepNs * BigInt(count - 1) + rangeNs;
+}
+
+/**
+ * Series by points, the value that every metric expression is evaluated to: series s has at point p the sample
+ * `values[s][p]` where `present[s][p]` is 1, and none where it is 0. Series come in no order. Label sets are distinct but
+ * behind label_replace and `or`: there a sum merges those that are equal, and a result may have one sample at a point.
+ */
+export interface SeriesMatrix {
+  readonly pointCount: number;
+  readonly labels: readonly Labels[];
+  readonly values: readonly Float64Array[];
+  readonly present: readonly Uint8Array[];
+}
+
+/** What a metric query answers; plain data. Warnings are texts for the person who asked. */
+export type QueryResult = MatrixResult | VectorResult | ScalarResult;
+
+/** Series sorted by labels; each has at least one sample. */
+export interface MatrixResult {
+  readonly kind: "matrix";
+  readonly points: Points;
+  readonly series: readonly MatrixSeries[];
+  readonly warnings: readonly string[];
+}
+
+/** Sample i is at the time `points.startNs + at[i] * points.stepNs`; `at` ascends. */
+export interface MatrixSeries {
+  readonly labels: Labels;
+  readonly at: Uint32Array;
+  readonly values: Float64Array;
+}
+
+/** Samples at one time, sorted by labels, or by value where the query sorts. */
+export interface VectorResult {
+  readonly kind: "vector";
+  /** ns since the epoch */
+  readonly atNs: bigint;
+  readonly samples: readonly VectorSample[];
+  readonly warnings: readonly string[];
+}
+
+export interface VectorSample {
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+export interface ScalarResult {
+  readonly kind: "scalar";
+  /** ns since the epoch */
+  readonly atNs: bigint;
+  readonly value: number;
+  readonly warnings: readonly string[];
+}
+
+/** Rows of a log query in the direction asked for, at most `limit`; plain data. */
+export interface LogResult {
+  readonly kind: "streams";
+  readonly rowCount: number;
+  /** ns since the epoch */
+  readonly timestamps: BigInt64Array;
+  /** Index into `labels`. */
+  readonly labelSet: Uint32Array;
+  readonly lines: BytesColumn;
+  /** Label sets, each with its labels by origin; they may hold empty values. */
+  readonly labels: readonly RowLabels[];
+  readonly warnings: readonly string[];
+}
+
+/** What the rows of one result stream are keyed by, and the same labels by origin. */
+export interface RowLabels {
+  readonly labels: Labels;
+  readonly categories: LabelCategories;
+}
+
+/** Labels by origin. */
+export interface LabelCategories {
+  readonly stream: Labels;
+  readonly structuredMetadata: Labels;
+  readonly parsed: Labels;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { parseQuery } from "../syntax/parser/parser.js";
-import { defaultQueryLimits } from "./limits.js";
+import { parseQuery } from "../syntax/parser.js";
+import { defaultQueryLimits } from "./budget.js";
 import type { MetricPlan, QueryParams } from "./plan.js";
 import { planQuery } from "./planner.js";
 

@@ -1,16 +1,17 @@
-import { invalidArgument } from "@skald/model";
-import type {
-  Expr,
-  Grouping,
-  MetricExpr,
-  RangeAggregation,
-  RangeOp,
-  VectorAggregation,
-} from "../syntax/ast.js";
-import { factsOf } from "../syntax/stage-facts.js";
-import { defaultQueryLimits, type QueryLimits } from "./limits.js";
+import { floorDiv, fnv1a32, invalidArgument } from "@skald/model";
 import {
-  type LeafMode,
+  type Expr,
+  factsOf,
+  type Grouping,
+  type MetricExpr,
+  type RangeAggregation,
+  type RangeOp,
+  rangeFacts,
+  type Stage,
+  type VectorAggregation,
+} from "../syntax/ast.js";
+import { defaultQueryLimits, type QueryLimits } from "./budget.js";
+import {
   type LeafPlan,
   lastWindowEnd,
   type MetricPlan,
@@ -18,9 +19,9 @@ import {
   type PlanNode,
   type Points,
   type QueryParams,
+  type Shard,
   type Windows,
 } from "./plan.js";
-import { withoutUnreadLines } from "./unread-lines.js";
 
 /** Plans a checked query. Throws invalid_argument for what no plan can answer. */
 export function planQuery(
@@ -105,7 +106,10 @@ class MetricPlanner {
   ): PlanNode {
     // A scan stops as soon as the answer has too many series; series that are aggregated or compared first only take memory.
     const limited = isAnswer && this.#limits.onTooManySeries === "fail";
-    const windows = windowsOf(expr, this.points);
+    const { startNs, stepNs, count } = this.points;
+    const { rangeNs, offsetNs } = expr;
+    // The language looks from a point t at the times (t - offset - range, t - offset], which in whole ns start 1 later.
+    const windows = { startNs: startNs - offsetNs - rangeNs + 1n, stepNs, count, rangeNs };
     const scan = scanOf(expr, above, windows, {
       fromNs: laterOf(windows.startNs, this.#oldestNs),
       maxSeries: limited ? this.#limits.maxSeries : this.#limits.maxInnerSeries,
@@ -143,18 +147,10 @@ function scanKey({ matchers, mode, grouping, ...rest }: Scan): string {
   return JSON.stringify(key, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
 }
 
-const addedBySum: ReadonlySet<RangeOp> = new Set([
-  "count_over_time",
-  "rate",
-  "bytes_over_time",
-  "bytes_rate",
-  "sum_over_time",
-]);
-
 /** True when grouping the rows gives what grouping the series of the range aggregation would give. */
 function isPushedDown(outer: VectorAggregation, inner: RangeAggregation): boolean {
   if (inner.grouping !== undefined) return false;
-  if (outer.op === "sum") return addedBySum.has(inner.op);
+  if (outer.op === "sum") return rangeFacts[inner.op].adds;
   if (outer.op === "max") return inner.op === "max_over_time";
   return outer.op === "min" && inner.op === "min_over_time";
 }
@@ -167,7 +163,7 @@ function scanOf(
 ): Scan {
   const { op, log } = expr;
   const stages = withoutUnreadLines(log.stages, op);
-  // Of absent_over_time only the existence of rows matters, whatever their labels.
+  // absent_over_time asks only whether there are rows; their labels do not matter.
   const grouping = op === "absent_over_time" ? { without: false, labels: [] } : above.grouping;
   // A parent sum, the own grouping and an answer without labels let a parser skip what is not used; other parents do
   // not, so that a malformed line fails them.
@@ -180,7 +176,8 @@ function scanOf(
     matchers: log.matchers,
     stages,
     ...(expr.unwrap === undefined ? {} : { unwrap: expr.unwrap }),
-    mode: modeOf(op, expr.unwrap !== undefined),
+    // A rate of unwrapped values is that of their sum.
+    mode: op === "rate" && expr.unwrap !== undefined ? "sum" : rangeFacts[op].keeps,
     windows,
     ...(grouping === undefined ? {} : { grouping }),
     extract: needed ? "needed" : "all",
@@ -189,38 +186,97 @@ function scanOf(
   };
 }
 
-/** The language looks from a point t at the times (t - offset - range, t - offset], which in whole ns start 1 later. */
-function windowsOf({ rangeNs, offsetNs }: RangeAggregation, points: Points): Windows {
-  const { startNs, stepNs, count } = points;
-  return { startNs: startNs - offsetNs - rangeNs + 1n, stepNs, count, rangeNs };
+/**
+ * The stages of a range aggregation without the line_formats whose line nothing reads: the aggregation counts no bytes,
+ * and no filter, parser or template stands behind them. What they would fail on is not the query's business either.
+ */
+export function withoutUnreadLines(stages: readonly Stage[], op: RangeOp): readonly Stage[] {
+  const kept: Stage[] = [];
+  let isRead = op === "bytes_over_time" || op === "bytes_rate";
+  for (const stage of stages.toReversed()) {
+    if (stage.kind === "line_format") {
+      if (!isRead) continue;
+      isRead = readsLine(stage.template);
+    } else {
+      isRead ||= looksAtLine(stage);
+    }
+    kept.push(stage);
+  }
+  return kept.reverse();
 }
 
-function modeOf(op: RangeOp, unwrapped: boolean): LeafMode {
-  switch (op) {
-    case "count_over_time":
-    case "absent_over_time":
-      return "count";
-    case "rate":
-      return unwrapped ? "sum" : "count";
-    case "bytes_over_time":
-    case "bytes_rate":
-      return "bytes";
-    case "sum_over_time":
-    case "avg_over_time":
-      return "sum";
-    case "min_over_time":
-      return "min";
-    case "max_over_time":
-      return "max";
-    case "stddev_over_time":
-    case "stdvar_over_time":
-      return "moments";
-    case "first_over_time":
-      return "first";
-    case "last_over_time":
-      return "last";
-    case "quantile_over_time":
-    case "rate_counter":
-      return "samples";
+/** Whether what a stage does, but for the line that it makes, depends on the line. */
+function looksAtLine(stage: Stage): boolean {
+  if (stage.kind !== "label_format") return factsOf(stage).readsLine;
+  return stage.formats.some((format) => format.kind === "template" && readsLine(format.template));
+}
+
+function readsLine(template: string): boolean {
+  return template.includes("__line__");
+}
+
+/**
+ * How a query is cut into parts that are scanned on their own, in other threads or processes.
+ *
+ * Partials of any division of the rows merge into what one scan gives, for every aggregation: sums, extremes,
+ * moments and samples all combine. So every leaf may be split by time and sharded by stream, and only the cost decides; partials of mode `samples` are as big as the rows, so cutting them finely does not pay.
+ * What comes behind the leaves (vector aggregation, matching) is never split, only cut by points, each of which depends
+ * on its own windows alone.
+ */
+export interface SplitOptions {
+  /** Parts end at multiples of this since the epoch; 0n: not split by time. */
+  readonly intervalNs: bigint;
+  /** Number of shards of each part; 1: not sharded. */
+  readonly shards: number;
+}
+
+/** Cuts a leaf. Give the partials of all parts, in this order, to `mergeMetricPartials` of the whole leaf. */
+export function splitLeaf(leaf: LeafPlan, options: SplitOptions): LeafPlan[] {
+  return rangesOf(leaf.fromNs, leaf.toNs, options.intervalNs).flatMap(([fromNs, toNs]) =>
+    shardsOf(leaf, options.shards).map((shard) => ({ ...leaf, ...shard, fromNs, toNs })),
+  );
+}
+
+/** True for the streams of a shard, by canonical label text; without a shard for all. */
+export function isInShard(shard: Shard | undefined, streamText: string): boolean {
+  return shard === undefined || fnv1a32(streamText) % shard.count === shard.index;
+}
+
+/** The range cut at multiples of the interval; both ends as they are. */
+function rangesOf(from: bigint, to: bigint, interval: bigint): (readonly [bigint, bigint])[] {
+  if (interval <= 0n) return [[from, to]];
+  const ranges: (readonly [bigint, bigint])[] = [];
+  let start = from;
+  while (start < to || ranges.length === 0) {
+    const edge = (floorDiv(start, interval) + 1n) * interval;
+    const end = edge < to ? edge : to;
+    ranges.push([start, end]);
+    start = end;
+  }
+  return ranges;
+}
+
+function shardsOf(part: { readonly shard?: Shard }, count: number): { shard?: Shard }[] {
+  if (count <= 1 || part.shard !== undefined) return [{}];
+  return Array.from({ length: count }, (_, index) => ({ shard: { index, count } }));
+}
+
+/** The longest range of a metric query: parts by points should not be shorter, or rows are read several times. */
+export function longestRangeNs(expr: MetricExpr): bigint {
+  switch (expr.kind) {
+    case "range_aggregation":
+      return expr.rangeNs;
+    case "vector_aggregation":
+    case "label_replace":
+      return longestRangeNs(expr.inner);
+    case "binary": {
+      const left = longestRangeNs(expr.left);
+      const right = longestRangeNs(expr.right);
+      if (left > right) return left;
+      return right;
+    }
+    case "literal":
+    case "vector":
+      return 0n;
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { RE2JS } from "re2js";
-import { regexCost } from "./check-regex.js";
+import { regexCost } from "./check.js";
 
 describe("regexCost", () => {
   it.each([

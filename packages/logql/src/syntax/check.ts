@@ -1,5 +1,19 @@
-import { compileRegex, type Matcher, matchesEmpty, type Regex, SkaldError } from "@skald/model";
-import type { Expr, LabelFilter, RangeOp, VectorOp } from "./ast.js";
+import {
+  compileRegex,
+  invalidArgument,
+  type Matcher,
+  matchesEmpty,
+  type Regex,
+  SkaldError,
+} from "@skald/model";
+import {
+  type Expr,
+  type LabelFilter,
+  type RangeOp,
+  rangeFacts,
+  type VectorOp,
+  vectorKinds,
+} from "./ast.js";
 
 /** True when a stream without any of the labels would satisfy every matcher, which includes `{}`. */
 export function isEmptyCompatible(matchers: readonly Matcher[]): boolean {
@@ -51,55 +65,15 @@ function tryCompile(pattern: string, options: { anchored: boolean }): Regex | st
   }
 }
 
-/** Why the expression of a `pattern` stage is refused: named captures, no two in a row, no name twice. */
+/** Why the expression of a `pattern` stage is refused. */
 export function patternStageError(pattern: string): string | undefined {
-  const names = new Set<string>();
-  let end = -1;
-  let previous = "";
-  for (const capture of pattern.matchAll(/<([A-Za-z_]\w*)>/g)) {
-    const name = capture[1] as string;
-    if (capture.index === end) {
-      return `invalid pattern parser: found consecutive capture '${previous}${capture[0]}': invalid expression`;
-    }
-    if (name !== "_" && names.has(name)) {
-      return `invalid pattern parser: duplicate capture name (${name}): invalid expression`;
-    }
-    if (name !== "_") names.add(name);
-    end = capture.index + capture[0].length;
-    previous = capture[0];
+  try {
+    parseCapturingPattern(pattern);
+    return undefined;
+  } catch (error) {
+    return `invalid pattern parser: ${(error as SkaldError).message}`;
   }
-  return names.size > 0 ? undefined : "invalid pattern parser: at least one capture is required";
 }
-
-export function labelReplaceError(regex: string): string | undefined {
-  const error = regexError(regex);
-  return error === undefined ? undefined : `invalid regex in label_replace: ${error}`;
-}
-
-const groupable: ReadonlySet<RangeOp> = new Set([
-  "avg_over_time",
-  "stddev_over_time",
-  "stdvar_over_time",
-  "quantile_over_time",
-  "max_over_time",
-  "min_over_time",
-  "first_over_time",
-  "last_over_time",
-]);
-const withUnwrap: ReadonlySet<RangeOp> = new Set([
-  ...groupable,
-  "sum_over_time",
-  "rate",
-  "rate_counter",
-  "absent_over_time",
-]);
-const withoutUnwrap: ReadonlySet<RangeOp> = new Set([
-  "count_over_time",
-  "rate",
-  "bytes_over_time",
-  "bytes_rate",
-  "absent_over_time",
-]);
 
 /** Why a range aggregation is refused: its number, its grouping, or an unwrap that is missing or one too many. */
 export function rangeAggregationError(
@@ -118,9 +92,9 @@ export function rangeAggregationError(
   if (!needsParameter && given.parameter !== undefined) {
     return `parameter ${given.parameter} not supported for operation ${op}`;
   }
-  if (given.grouped && !groupable.has(op)) return `grouping not allowed for ${op} aggregation`;
-  const allowed = given.unwrapped ? withUnwrap : withoutUnwrap;
-  if (allowed.has(op)) return undefined;
+  if (given.grouped && !rangeFacts[op].groups) return `grouping not allowed for ${op} aggregation`;
+  const { unwraps } = rangeFacts[op];
+  if (unwraps === "either" || unwraps === (given.unwrapped ? "always" : "never")) return undefined;
   return `invalid aggregation ${op} ${given.unwrapped ? "with" : "without"} unwrap`;
 }
 
@@ -135,7 +109,7 @@ export function vectorAggregationError(
   },
 ): string | undefined {
   const { parameter, parameterText, grouped } = given;
-  const ranks = op === "topk" || op === "bottomk" || op === "approx_topk";
+  const ranks = vectorKinds[op] === "ranks";
   if (!ranks && parameter !== undefined) {
     return `unsupported parameter for operation ${op}(${parameterText},`;
   }
@@ -146,7 +120,7 @@ export function vectorAggregationError(
   if (parameter !== undefined && parameter <= 0) {
     return `invalid parameter (must be greater than 0) ${op}(${parameterText}`;
   }
-  if (grouped && (op === "sort" || op === "sort_desc")) {
+  if (grouped && vectorKinds[op] === "sorts") {
     return "sort and sort_desc doesn't allow grouping by";
   }
   return grouped && op === "approx_topk" ? `grouping not allowed for ${op} aggregation` : undefined;
@@ -188,4 +162,117 @@ function childrenOf(node: Walkable): readonly Walkable[] {
     default:
       return [];
   }
+}
+
+/** One piece of a pattern; the name `_` captures without a label. */
+export type PatternPiece =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "capture"; readonly name: string };
+
+/** Parses `<ip> - <_> "<method> <path>"`: literals and captures by turns. Throws invalid_argument. */
+function parsePattern(pattern: string, isNamed: boolean): readonly PatternPiece[] {
+  const pieces: PatternPiece[] = [];
+  const names = new Set<string>();
+  let from = 0;
+  for (const { index, 0: capture, 1: name = "" } of pattern.matchAll(/<([A-Za-z_]\w*)>/g)) {
+    if (index > from) pieces.push({ kind: "literal", text: pattern.slice(from, index) });
+    const before = pieces.at(-1);
+    if (before?.kind === "capture") {
+      throw invalidArgument(
+        `found consecutive capture '<${before.name}>${capture}': invalid expression`,
+      );
+    }
+    if (isNamed && names.has(name)) {
+      throw invalidArgument(`duplicate capture name (${name}): invalid expression`);
+    }
+    if (name !== "_") names.add(name);
+    pieces.push({ kind: "capture", name });
+    from = index + capture.length;
+  }
+  if (from < pattern.length) pieces.push({ kind: "literal", text: pattern.slice(from) });
+  return pieces;
+}
+
+/** Parses the pattern of a `pattern` stage, which needs a named capture and no name twice. Throws invalid_argument. */
+export function parseCapturingPattern(pattern: string): readonly PatternPiece[] {
+  const pieces = parsePattern(pattern, true);
+  if (pieces.some((piece) => piece.kind === "capture" && piece.name !== "_")) return pieces;
+  throw invalidArgument("at least one capture is required");
+}
+
+/** Parses the pattern of a `|>` line filter, whose captures have no names. Throws invalid_argument. */
+export function parseMatchingPattern(pattern: string): readonly PatternPiece[] {
+  const pieces = parsePattern(pattern, false);
+  if (pieces.some((piece) => piece.kind === "capture" && piece.name !== "_")) {
+    throw invalidArgument("named captures are not allowed");
+  }
+  return pieces;
+}
+
+/**
+ * Estimates the instructions an RE2 expression compiles to, in time linear to its length. Made before compiling: a
+ * repetition such as `(.{30}x){33}` costs as much as its copies, so a short text can ask for much time and memory.
+ */
+export function regexCost(pattern: string): number {
+  if (!pattern.includes("{")) return pattern.length;
+  const lastNamedEnd = pattern.lastIndexOf(":]");
+  const outer: number[] = [];
+  let sum = 0;
+  let last = 0;
+  for (let at = 0; at < pattern.length; ) {
+    const end = pieceEnd(pattern, at, lastNamedEnd);
+    const char = pattern[at];
+    if (char === "(") {
+      outer.push(sum);
+      sum = 0;
+      last = 0;
+    } else if (char === ")") {
+      // One that closes nothing, which RE2 refuses, counts all before it.
+      last = sum + 2;
+      sum = (outer.pop() ?? 0) + last;
+    } else if (char === "{" && end > at + 1) {
+      const grown = last * Math.max(1, timesOf(pattern.slice(at + 1, end - 1)));
+      sum += grown - last;
+      last = grown;
+    } else {
+      last = end - at;
+      sum += last;
+    }
+    at = end;
+  }
+  return outer.reduce((total, cost) => total + cost, sum);
+}
+
+/** Offset behind an escape, a quoted run, a class, a repetition, or the one character that stands here. */
+function pieceEnd(pattern: string, at: number, lastNamedEnd: number): number {
+  if (pattern[at] === "[") return classEnd(pattern, at, lastNamedEnd);
+  if (pattern.startsWith("\\Q", at)) {
+    const close = pattern.indexOf("\\E", at + 2);
+    return close < 0 ? pattern.length : close + 2;
+  }
+  piecePattern.lastIndex = at;
+  return at + (piecePattern.exec(pattern)?.[0].length ?? 1);
+}
+
+const piecePattern = /\\[pPx]\{[^{}]{0,40}\}|\\[\s\S]|\{\d{1,9}(?:,\d{0,9})?\}/y;
+
+/** Offset behind the class that starts here, with `[:alpha:]` inside; the end of the text when it is not closed. */
+function classEnd(pattern: string, start: number, lastNamedEnd: number): number {
+  let at = start + 1;
+  if (pattern[at] === "^") at++;
+  if (pattern[at] === "]") at++;
+  for (; at < pattern.length; at++) {
+    const char = pattern[at];
+    if (char === "]") return at + 1;
+    if (char === "\\") at++;
+    else if (at + 2 <= lastNamedEnd && pattern.startsWith("[:", at)) {
+      at = pattern.indexOf(":]", at + 2) + 1;
+    }
+  }
+  return pattern.length;
+}
+
+/** The larger number of `2`, `2,`, `2,5`. */
+function timesOf(counts: string): number {
+  return Math.max(...counts.split(",").map(Number));
 }

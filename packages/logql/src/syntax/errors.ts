@@ -17,7 +17,7 @@ export interface ParseErrorDetail {
   readonly hint: string;
 }
 
-export interface ParseErrorPlace {
+interface ParseErrorPlace {
   readonly source: string;
   readonly position: Position;
   /** How the message names the place: `full`, with line 0 (`lineless`), or not at all (`none`). */

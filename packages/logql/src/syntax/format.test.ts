@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatQuery } from "./format.js";
-import { parseQuery } from "./parser/parser.js";
+import { parseQuery } from "./parser.js";
+import { formatQuery } from "./print.js";
 
 describe("one line", () => {
   it.each([

@@ -1,6 +1,18 @@
-import { scanNumber, scanRange } from "./lexer-number.js";
-import { decodeString, findStringEnd } from "./lexer-string.js";
-import { functionTypes, keywordTypes, type Operator, type Token, type TokenType } from "./token.js";
+import {
+  describePrometheusDuration,
+  escapedChars,
+  parseGoDuration,
+  parsePrometheusDuration,
+} from "@skald/model";
+import { parseGoFloat } from "../go/numbers.js";
+import {
+  functionTypes,
+  keywordTypes,
+  type Operator,
+  operators,
+  type Token,
+  type TokenType,
+} from "./token.js";
 
 export interface TokenizeOptions {
   /** Yields comments as tokens too, for colouring. */
@@ -189,19 +201,13 @@ class Lexer {
 
   #operator(): void {
     const two = this.#text.slice(this.#at, this.#at + 2);
-    const type = operators.get(two) ?? operators.get(two[0] as string);
+    const type = operatorTypes.get(two) ?? operatorTypes.get(two[0] as string);
     if (type === undefined) this.#push("unknown", two[0] as string, this.#at + 1);
     else this.#push(type, type, this.#at + type.length);
   }
 }
 
-const operators: ReadonlyMap<string, Operator> = new Map(
-  (
-    "{ } ( ) , . ] | |= |~ |> = == =~ != !~ !> > >= < <= + - * / % ^".split(
-      " ",
-    ) as readonly Operator[]
-  ).map((operator) => [operator, operator]),
-);
+const operatorTypes: ReadonlyMap<string, Operator> = new Map(operators.map((o) => [o, o]));
 const widePattern = /[\p{L}_][\p{L}\p{Nd}_]*/uy;
 const charPattern =
   /^(?:[^\\]|\\(?:[abfnrtv\\']|x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-7]{3}))$/u;
@@ -242,4 +248,166 @@ function skipComments(tokens: readonly Token[], at: number): number {
   let next = at;
   while (tokens[next]?.type === "comment") next++;
   return next;
+}
+
+interface ScannedNumber {
+  readonly type: "NUMBER" | "DURATION" | "BYTES";
+  readonly value: number | bigint;
+  readonly end: number;
+}
+
+/** Scans the literal at a digit or a dot: a duration if it reads as one, else bytes, else a plain number. */
+function scanNumber(text: string, start: number): ScannedNumber | { readonly error: string } {
+  const literal = match(literalPattern, text, start) ?? (text[start] as string);
+  const notOctal = /^0[\d_]*?([89])[\d_]*$/.exec(literal)?.[1];
+  if (notOctal !== undefined) return { error: `invalid digit '${notOctal}' in octal literal` };
+  const end = start + literal.length;
+  const next = text.charCodeAt(end);
+  if (isUnitStart(next)) {
+    const duration = match(durationPattern, text, start);
+    const ns = duration === undefined ? undefined : parseDuration(duration);
+    if (ns !== undefined) return { type: "DURATION", value: ns, end: start + duration!.length };
+    const size = match(bytesPattern, text, start);
+    const bytes = size === undefined ? undefined : parseBytes(size);
+    if (bytes !== undefined) return { type: "BYTES", value: bytes, end: start + size!.length };
+  }
+  return { type: "NUMBER", value: parseFloatLiteral(literal), end };
+}
+
+/** Parses a duration literal of a filter or an offset: `1d`, `1h30m`, `1.5s`, without a sign. ns, or undefined. */
+function parseDuration(text: string): bigint | undefined {
+  if (text.length > literalLengthMax) return undefined;
+  return parsePrometheusDuration(text) ?? parseGoDuration(text);
+}
+
+/** Scans `[5m]`; the text between the brackets is a Prometheus duration to the letter. */
+function scanRange(
+  text: string,
+  start: number,
+): { readonly ns: bigint; readonly end: number } | { readonly error: string } {
+  const close = text.indexOf("]", start);
+  if (close < 0) return { error: "missing closing ']' in duration" };
+  const body = text.slice(start + 1, close);
+  const ns = body.length > literalLengthMax ? undefined : parsePrometheusDuration(body);
+  return ns === undefined ? { error: describePrometheusDuration(body) } : { ns, end: close + 1 };
+}
+
+/** Longer literals cannot be numbers anyone means, and some of the parsers below take quadratic time. */
+const literalLengthMax = 64;
+const literalPattern =
+  /0[xX][\da-fA-F_.]*(?:[pP][+-]?\d+)?|0[bBoO][\d_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?/y;
+const durationPattern = /[\d.]+[nsuµμmhdwy][\d.nsuµμmhdwy]*/y;
+const bytesPattern = /[\d.]+[BikKMGTP][\d.BikKMGTP]*/y;
+
+function match(pattern: RegExp, text: string, at: number): string | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0];
+}
+
+function isUnitStart(code: number): boolean {
+  return (code >= 65 && code <= 122) || code === 0xb5 || code === 0x3bc;
+}
+
+/** Go's float syntax; NaN for what it refuses, infinite where the value is out of range. */
+function parseFloatLiteral(literal: string): number {
+  if (literal.length > literalLengthMax && /^0[xX]/.test(literal)) return Number.NaN;
+  const parsed = parseGoFloat(literal);
+  if ("value" in parsed) return parsed.value;
+  return parsed.error.endsWith("out of range") ? Number.POSITIVE_INFINITY : Number.NaN;
+}
+
+/** Parses a size literal: `5MB` and `5M` are powers of 1000, `5MiB` and `5Mi` of 1024. Whole bytes, or undefined. */
+function parseBytes(text: string): number | undefined {
+  if (text.length > literalLengthMax) return undefined;
+  const m = /^(\d+\.?\d*|\.\d+)(?:b|([kmgtp])(i?)b?)$/i.exec(text);
+  if (m === null) return undefined;
+  const unit =
+    m[2] === undefined ? 1 : (m[3] ? 1024 : 1000) ** (1 + "kmgtp".indexOf(m[2].toLowerCase()));
+  const bytes = Math.trunc(Number(m[1]) * unit);
+  return bytes < 2 ** 64 ? bytes : undefined;
+}
+
+/** Offset behind the closing quote of the string that starts here, or -1 when it is not closed. */
+function findStringEnd(text: string, start: number, quote: number): number {
+  if (quote === 96) return text.indexOf("`", start + 1) + 1 || -1;
+  for (let i = start + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === quote) return i + 1;
+    if (code === 10) return -1;
+    if (code === 92) i++;
+  }
+  return -1;
+}
+
+/**
+ * Decodes a string literal, quotes included in the offsets: a back-quoted one as it stands, else with Go's escapes.
+ * Bytes written as `\xNN` and `\NNN` must make up UTF-8, because a line filter is text.
+ */
+function decodeString(
+  text: string,
+  start: number,
+  end: number,
+): string | { readonly error: string } {
+  const body = text.slice(start + 1, end - 1);
+  if (text.charCodeAt(start) === 96 || !body.includes("\\")) return body;
+  let out = "";
+  let bytes: number[] = [];
+  for (let i = 0; i < body.length; ) {
+    const piece = readEscape(body, i);
+    if (piece === undefined) return { error: "invalid char escape" };
+    i = piece.end;
+    if (piece.byte !== undefined) {
+      bytes.push(piece.byte);
+      continue;
+    }
+    const flushed = decodeBytes(bytes);
+    if (flushed === undefined) return { error: "invalid UTF-8 encoding" };
+    out += flushed + piece.text;
+    bytes = [];
+  }
+  const flushed = decodeBytes(bytes);
+  return flushed === undefined ? { error: "invalid UTF-8 encoding" } : out + flushed;
+}
+
+interface Escape {
+  readonly end: number;
+  readonly text: string;
+  /** Set for an escape that stands for a byte above 0x7f. */
+  readonly byte?: number;
+}
+
+const plainPattern = /[^\\]+/y;
+const numericPattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))/y;
+/** Reads an escape, or the plain text up to the next one. */
+function readEscape(body: string, at: number): Escape | undefined {
+  plainPattern.lastIndex = at;
+  const plain = plainPattern.exec(body)?.[0];
+  if (plain !== undefined) return { end: at + plain.length, text: plain };
+  const simple = escapedChars[body[at + 1] as string];
+  if (simple !== undefined) return { end: at + 2, text: simple };
+  numericPattern.lastIndex = at;
+  const match = numericPattern.exec(body);
+  if (match === null) return undefined;
+  const end = numericPattern.lastIndex;
+  const [, hex, short, long, octal] = match;
+  const codePoint = short ?? long;
+  if (codePoint !== undefined) {
+    const value = Number.parseInt(codePoint, 16);
+    const valid = value <= 0x10ffff && (value < 0xd800 || value > 0xdfff);
+    return valid ? { end, text: String.fromCodePoint(value) } : undefined;
+  }
+  const byte = hex !== undefined ? Number.parseInt(hex, 16) : Number.parseInt(octal ?? "", 8);
+  if (byte > 0xff) return undefined;
+  return byte < 0x80 ? { end, text: String.fromCharCode(byte) } : { end, text: "", byte };
+}
+
+function decodeBytes(bytes: readonly number[]): string | undefined {
+  if (bytes.length === 0) return "";
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+      Uint8Array.from(bytes),
+    );
+  } catch {
+    return undefined;
+  }
 }

@@ -2,9 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { arbitraryQuery } from "../testing/arbitrary.js";
-import { formatQuery } from "./format.js";
-import { parseQuery } from "./parser/parser.js";
-import { printQuery } from "./print.js";
+import { parseQuery } from "./parser.js";
+import { formatQuery, printQuery } from "./print.js";
 
 describe("print", () => {
   it("prints what parses to the same tree", () => {

@@ -6,10 +6,18 @@ import type {
   LabelReplace,
   LogExpr,
   RangeAggregation,
+  Stage,
   VectorAggregation,
 } from "./ast.js";
-import { formatPlain, formatShortest, formatSixDecimals } from "./print-literal.js";
-import { printSelector, printStage, printUnwrap } from "./print-stage.js";
+import { precedence } from "./operator.js";
+import {
+  formatPlain,
+  formatShortest,
+  formatSixDecimals,
+  printSelector,
+  printUnwrap,
+} from "./print-filter.js";
+import { printStage } from "./stages.js";
 
 /**
  * Prints a query on one line; parsing the text gives the same tree. One tree has no text and must not be built: a
@@ -20,7 +28,7 @@ export function printQuery(expr: Expr): string {
 }
 
 /** Prints a node, given a way to print the expressions inside it. */
-export function printWith(expr: Expr, printInner: (inner: Expr) => string): string {
+function printWith(expr: Expr, printInner: (inner: Expr) => string): string {
   switch (expr.kind) {
     case "log":
       return printLog(expr);
@@ -41,7 +49,7 @@ export function printWith(expr: Expr, printInner: (inner: Expr) => string): stri
   }
 }
 
-export function printLog({ matchers, stages }: LogExpr): string {
+function printLog({ matchers, stages }: LogExpr): string {
   return [printSelector(matchers), ...stages.map(printStage)].join(" ");
 }
 
@@ -63,7 +71,7 @@ function printVectorAggregation(expr: VectorAggregation, inner: string): string 
 }
 
 /** `by (a,b)` or `without ()`. */
-export function printGrouping({ without, labels }: Grouping, separator: string): string {
+function printGrouping({ without, labels }: Grouping, separator: string): string {
   return `${without ? "without" : "by"} (${labels.join(separator)})`;
 }
 
@@ -73,7 +81,7 @@ function printBinary(expr: BinaryExpr, left: string, right: string): string {
 }
 
 /** An operator with its modifiers: `/ on (a) group_left (b)`; the text of its right side decides about brackets. */
-export function printOperator(expr: BinaryExpr, right: string, separator: string): string {
+function printOperator(expr: BinaryExpr, right: string, separator: string): string {
   const { op, bool, matching } = expr;
   const head = bool ? `${op} bool` : op;
   if (matching === undefined) return head;
@@ -85,6 +93,138 @@ export function printOperator(expr: BinaryExpr, right: string, separator: string
   return `${match} group_${group.side}${isBare ? "" : ` (${group.include.join(separator)})`}`;
 }
 
-export function printReplaceArguments(expr: LabelReplace): string[] {
+function printReplaceArguments(expr: LabelReplace): string[] {
   return [expr.destination, expr.replacement, expr.source, expr.regex].map(quote);
+}
+
+/** Longest node, in bytes, that stays on one line. */
+const lineBytesMax = 100;
+
+/** Formats a query for people: each node on one line if it is short enough, else split over indented lines. */
+export function formatQuery(expr: Expr): string {
+  return new Formatter().format(expr, 0);
+}
+
+/** Remembers the one-line text of each node, because every node above it asks for it again. */
+class Formatter {
+  readonly #compact = new Map<Expr, string>();
+
+  /** The lines of a node, each indented by this level at least. */
+  format(expr: Expr, level: number): string {
+    const compact = this.#print(expr);
+    if (fitsLine(compact)) return indent(level) + compact;
+    switch (expr.kind) {
+      case "log":
+        return formatLog(expr, level);
+      case "range_aggregation":
+        return formatRangeAggregation(expr, level);
+      case "vector_aggregation":
+        return this.#vectorAggregation(expr, level);
+      case "label_replace":
+        return this.#labelReplace(expr, level);
+      case "binary":
+        return this.#binary(expr, level);
+      case "literal":
+      case "vector":
+        return indent(level) + compact;
+      default:
+        return unreachable(expr);
+    }
+  }
+
+  #print(expr: Expr): string {
+    const known = this.#compact.get(expr);
+    if (known !== undefined) return known;
+    const text = printWith(expr, (inner) => this.#print(inner));
+    this.#compact.set(expr, text);
+    return text;
+  }
+
+  #vectorAggregation(expr: VectorAggregation, level: number): string {
+    const { op, parameter, grouping, inner } = expr;
+    const groups = grouping === undefined ? "" : ` ${printGrouping(grouping, ", ")}`;
+    const first = parameter === undefined ? "" : `${indent(level + 1)}${formatPlain(parameter)},\n`;
+    const body = this.format(inner, level + 1);
+    return `${indent(level)}${op}${groups}(\n${first}${body}\n${indent(level)})`;
+  }
+
+  #labelReplace(expr: LabelReplace, level: number): string {
+    const start = `${indent(level)}label_replace(\n${this.format(expr.inner, level + 1)}`;
+    const rest = printReplaceArguments(expr).map((text) => `,\n${indent(level + 1)}${text}`);
+    return `${start}${rest.join("")}\n${indent(level)})`;
+  }
+
+  #binary(expr: BinaryExpr, level: number): string {
+    const left = this.#side(expr, expr.left, level + 1);
+    const right = this.#side(expr, expr.right, level + 1);
+    return `${left}\n${indent(level)}${printOperator(expr, right, ", ")}\n${right}`;
+  }
+
+  /** A side of an operator; a split operator inside it gets parentheses where the text would else read differently. */
+  #side(parent: BinaryExpr, side: Expr, level: number): string {
+    const isSplit = side.kind === "binary" && !fitsLine(this.#print(side));
+    if (!isSplit || !needsParentheses(parent, side)) return this.format(side, level);
+    return `${indent(level)}(\n${this.format(side, level + 1)}\n${indent(level)})`;
+  }
+}
+
+function needsParentheses(parent: BinaryExpr, side: BinaryExpr): boolean {
+  const outer = precedence[parent.op];
+  const inner = precedence[side.op];
+  if (inner !== outer) return inner < outer;
+  const grows = parent.op === "^" ? parent.right : parent.left;
+  return side !== grows;
+}
+
+function formatLog(expr: LogExpr, level: number): string {
+  const compact = printLog(expr);
+  if (fitsLine(compact)) return indent(level) + compact;
+  const stages = joinLineFilters(expr.stages).map((text) => `\n${indent(level + 1)}${text}`);
+  return indent(level) + printSelector(expr.matchers) + stages.join("");
+}
+
+/** Line filters in a row share a line as long as it is short enough. */
+function joinLineFilters(stages: readonly Stage[]): string[] {
+  const lines: string[] = [];
+  let run: string[] = [];
+  const endRun = () => {
+    const joined = run.join(" ");
+    lines.push(...(run.length > 0 && fitsLine(joined) ? [joined] : run));
+    run = [];
+  };
+  for (const stage of stages) {
+    if (stage.kind !== "line_filter") endRun();
+    (stage.kind === "line_filter" ? run : lines).push(printStage(stage));
+  }
+  endRun();
+  return lines;
+}
+
+function formatRangeAggregation(expr: RangeAggregation, level: number): string {
+  const { op, parameter, log, unwrap, rangeNs, offsetNs, grouping } = expr;
+  const first =
+    parameter === undefined ? "" : `${indent(level + 1)}${formatShortest(parameter)},\n`;
+  const unwraps = (unwrap === undefined ? [] : printUnwrap(unwrap)).map(
+    (text) => `\n${indent(level + 2)}${text}`,
+  );
+  const range = ` [${formatPrometheusDuration(rangeNs)}]${formatOffset(offsetNs)}`;
+  const groups = grouping === undefined ? "" : ` ${printGrouping(grouping, ", ")}`;
+  const body = formatLog(log, level + 1) + unwraps.join("") + range;
+  return `${indent(level)}${op}(\n${first}${body}\n${indent(level)})${groups}`;
+}
+
+/** The short form knows no unit below the millisecond. */
+function formatOffset(offsetNs: bigint): string {
+  if (offsetNs === 0n) return "";
+  const exact = offsetNs % 1_000_000n === 0n;
+  return ` offset ${exact ? formatPrometheusDuration(offsetNs) : formatGoDuration(offsetNs)}`;
+}
+
+function fitsLine(text: string): boolean {
+  if (text.length > lineBytesMax) return false;
+  return text.length * 3 <= lineBytesMax || new TextEncoder().encode(text).length <= lineBytesMax;
+}
+
+function indent(level: number): string {
+  return "  ".repeat(level);
 }

@@ -1,4 +1,13 @@
-import { type RangeOp, rangeOps, type VectorOp, vectorOps } from "./ast.js";
+import {
+  type RangeOp,
+  rangeFacts,
+  rangeOps,
+  type Stage,
+  stageFacts,
+  type VectorOp,
+  vectorKinds,
+  vectorOps,
+} from "./ast.js";
 
 /**
  * One token of a query. Offsets are UTF-16 code units of the text, `end` exclusive; line and column start at 1 and
@@ -17,73 +26,36 @@ export interface Token {
   readonly column: number;
 }
 
+/** Stages that begin with a word of their own behind the pipe. */
+export type StageWord = Exclude<Stage["kind"], "line_filter" | "label_filter">;
+
+const stageWords = Object.keys(stageFacts).filter((kind) => !kind.endsWith("_filter"));
+
 export const keywords = [
-  "by",
-  "without",
-  "bool",
-  "on",
-  "ignoring",
-  "group_left",
-  "group_right",
-  "offset",
-  "or",
-  "and",
-  "unless",
-  "json",
-  "logfmt",
-  "regexp",
-  "unpack",
-  "pattern",
-  "line_format",
-  "label_format",
-  "unwrap",
-  "decolorize",
-  "drop",
-  "keep",
-] as const;
+  ...words("by without bool on ignoring group_left group_right offset or and unless unwrap"),
+  ...(stageWords as StageWord[]),
+];
 export type Keyword = (typeof keywords)[number];
 
 /** Words that are names unless a `(`, or `by (` or `without (`, follows. */
 export const functionWords = [
   ...rangeOps,
   ...vectorOps,
-  "bytes",
-  "duration",
-  "duration_seconds",
-  "ip",
-  "vector",
-  "label_replace",
-] as const;
+  ...words("bytes duration duration_seconds ip vector label_replace"),
+];
 export type FunctionWord = (typeof functionWords)[number];
 
-export type Operator =
-  | "{"
-  | "}"
-  | "("
-  | ")"
-  | ","
-  | "."
-  | "]"
-  | "|"
-  | "|="
-  | "|~"
-  | "|>"
-  | "="
-  | "=="
-  | "=~"
-  | "!="
-  | "!~"
-  | "!>"
-  | ">"
-  | ">="
-  | "<"
-  | "<="
-  | "+"
-  | "-"
-  | "*"
-  | "/"
-  | "%"
-  | "^";
+export const operators = words("{ } ( ) , . ] | |= |~ |> = == =~ != !~ !> > >= < <= + - * / % ^");
+export type Operator = (typeof operators)[number];
+
+/** The words of a text as a list, and as a type. */
+function words<Text extends string>(text: Text): Words<Text>[] {
+  return text.split(" ") as Words<Text>[];
+}
+
+type Words<Text, Found = never> = Text extends `${infer Word} ${infer Rest}`
+  ? Words<Rest, Found | Word>
+  : Found | Text;
 
 /**
  * A token's type is its own text for keywords, function words and operators. `unknown` is a character the language
@@ -148,15 +120,13 @@ export const keywordTypes: ReadonlyMap<string, Keyword> = new Map(keywords.map((
 export const functionTypes: ReadonlyMap<string, FunctionWord> = new Map(
   functionWords.map((w) => [w, w]),
 );
-const rangeTypes: ReadonlySet<string> = new Set(rangeOps);
-const vectorTypes: ReadonlySet<string> = new Set(vectorOps);
 
 export function isRangeOp(type: TokenType): type is RangeOp {
-  return rangeTypes.has(type);
+  return Object.hasOwn(rangeFacts, type);
 }
 
 export function isVectorOp(type: TokenType): type is VectorOp {
-  return vectorTypes.has(type);
+  return Object.hasOwn(vectorKinds, type);
 }
 
 /** The name of a token type in `unexpected ...` and `expecting ...`. */

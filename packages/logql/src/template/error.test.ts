@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { runTemplate } from "../testing/run-template.js";
 import { compileTemplate } from "./template.js";
-import { TemplateSyntaxError } from "./value/error.js";
+import { TemplateSyntaxError } from "./value.js";
 
 describe("templates", () => {
   it.each([

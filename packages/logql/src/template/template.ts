@@ -1,12 +1,14 @@
-import { newEnv } from "./eval/env.js";
-import { compileTemplates } from "./eval/eval.js";
-import type { TemplateSource } from "./eval/failures.js";
-import { type FunctionTable, logqlFunctions } from "./functions/table.js";
-import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./parser/ast.js";
-import { parseTemplate } from "./parser/parser.js";
-import { TemplateSyntaxError } from "./value/error.js";
-import type { TemplateRow } from "./value/function.js";
-import type { GoMap } from "./value/value.js";
+import { compileTemplates, newEnv, type TemplateSource } from "./eval.js";
+import { type FunctionTable, logqlFunctions } from "./functions.js";
+import {
+  type Command,
+  type Operand,
+  type Pipe,
+  parseTemplate,
+  type TemplateNode,
+  type TemplateSet,
+} from "./parser.js";
+import { type GoMap, type TemplateRow, TemplateSyntaxError } from "./value.js";
 
 /** A template of line_format or label_format, compiled once into closures. */
 export interface Template {
@@ -95,25 +97,10 @@ class Uses {
 
   nodes(nodes: readonly TemplateNode[]): void {
     for (const node of nodes) {
-      switch (node.kind) {
-        case "action":
-          this.#pipe(node.pipe);
-          break;
-        case "if":
-        case "with":
-        case "range":
-          this.#pipe(node.pipe);
-          this.nodes(node.body);
-          this.nodes(node.otherwise);
-          break;
-        case "template":
-          if (node.pipe !== undefined) this.#pipe(node.pipe);
-          break;
-        case "text":
-        case "break":
-        case "continue":
-          break;
-      }
+      if ("pipe" in node && node.pipe !== undefined) this.#pipe(node.pipe);
+      if (!("body" in node)) continue;
+      this.nodes(node.body);
+      this.nodes(node.otherwise);
     }
   }
 
@@ -122,27 +109,13 @@ class Uses {
   }
 
   #operand(operand: Operand): void {
-    switch (operand.kind) {
-      case "dot":
-        this.all = true;
-        break;
-      case "field":
-        this.labels.add(operand.fields[0] as string);
-        break;
-      case "variable":
-        if (operand.name !== "$") break;
-        if (operand.fields.length === 0) this.all = true;
-        else this.labels.add(operand.fields[0] as string);
-        break;
-      case "group":
-        this.#pipe(operand.pipe);
-        break;
-      case "function":
-        this.functions.add(operand.name);
-        break;
-      case "nil":
-      case "constant":
-        break;
+    if (operand.kind === "function") this.functions.add(operand.name);
+    else if (operand.kind === "group") this.#pipe(operand.pipe);
+    else if (operand.kind === "dot") this.all = true;
+    else if (operand.kind === "field" || (operand.kind === "variable" && operand.name === "$")) {
+      const [label] = operand.fields;
+      if (label === undefined) this.all = true;
+      else this.labels.add(label);
     }
   }
 }

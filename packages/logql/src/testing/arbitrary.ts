@@ -1,23 +1,23 @@
 import type { Matcher } from "@skald/model";
 import fc from "fast-check";
-import type {
-  BinaryExpr,
-  BinaryOp,
-  CompareOp,
-  Expr,
-  Grouping,
-  LabelFilter,
-  LineFilterStage,
-  LogExpr,
-  MetricExpr,
-  RangeAggregation,
-  Stage,
-  Unwrap,
-  VectorAggregation,
-  VectorMatching,
+import {
+  type BinaryExpr,
+  type Expr,
+  type Grouping,
+  type LabelFilter,
+  type LineFilterStage,
+  type LogExpr,
+  type MetricExpr,
+  type RangeAggregation,
+  rangeOps,
+  type Stage,
+  type Unwrap,
+  type VectorAggregation,
+  type VectorMatching,
+  vectorOps,
 } from "../syntax/ast.js";
-import { precedence, rangeOps, vectorOps } from "../syntax/ast.js";
 import { rangeAggregationError, vectorAggregationError } from "../syntax/check.js";
+import { type BinaryOp, type CompareOp, precedence } from "../syntax/operator.js";
 
 /** Any query the parser can give; small enough to evaluate. */
 export function arbitraryQuery(): fc.Arbitrary<Expr> {

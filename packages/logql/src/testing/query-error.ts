@@ -1,5 +1,5 @@
 import { SkaldError } from "@skald/model";
-import { parseQuery } from "../syntax/parser/parser.js";
+import { parseQuery } from "../syntax/parser.js";
 
 /** What a query is refused with. Throws when it is not. */
 export function queryErrorOf(text: string): SkaldError {

@@ -1,13 +1,19 @@
 import { compileMatchers, dayNs, type Matcher } from "@skald/model";
 import { evaluate } from "../engine/engine.js";
-import type { QueryLimits } from "../plan/limits.js";
-import type { LeafPlan, LogPlan, QueryParams } from "../plan/plan.js";
+import { mergeMetricPartials } from "../engine/range.js";
+import type { QueryLimits } from "../plan/budget.js";
+import type {
+  LeafPlan,
+  LogPlan,
+  LogResult,
+  QueryParams,
+  QueryResult,
+  SeriesMatrix,
+} from "../plan/plan.js";
 import { planQuery } from "../plan/planner.js";
-import type { LogResult, QueryResult, SeriesMatrix } from "../plan/result.js";
-import { mergeMetricPartials } from "../range/range.js";
-import { startLogScan } from "../scan/log/log-scan.js";
-import { mergeLogPartials } from "../scan/log/merge.js";
-import { startMetricScan } from "../scan/metric/metric-scan.js";
+import { mergeLogPartials } from "../scan/log-rows.js";
+import { startLogScan } from "../scan/log-scan.js";
+import { startMetricScan } from "../scan/metric-scan.js";
 import type { Expr } from "../syntax/ast.js";
 import { type MemoryBlock, makeBlock, type PlainRow } from "./memory-block.js";
 

@@ -1,7 +1,7 @@
 import { labelsToObject } from "@skald/model";
-import { compilePipeline } from "../pipeline/pipeline.js";
+import { compilePipeline } from "../pipeline/compile.js";
 import type { LogExpr } from "../syntax/ast.js";
-import { parseQuery } from "../syntax/parser/parser.js";
+import { parseQuery } from "../syntax/parser.js";
 import { allRows, makeBlock } from "./memory-block.js";
 
 /** What stages make of one line. */

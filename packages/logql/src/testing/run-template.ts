@@ -1,5 +1,5 @@
 import { compileTemplate } from "../template/template.js";
-import { mapValue } from "../template/value/value.js";
+import { mapValue } from "../template/value.js";
 
 /** The labels that templates of tests look at. */
 export const templateLabels = mapValue(

@@ -9,9 +9,9 @@ import {
   parseStreamText,
 } from "@skald/model";
 import { parseScript, type Script, type ScriptEval } from "@skald/testkit";
-import { formatSample } from "../engine/format-sample.js";
-import type { LogResult, QueryResult } from "../plan/result.js";
-import { parseQuery } from "../syntax/parser/parser.js";
+import { formatSample } from "../go/numbers.js";
+import type { LogResult, QueryResult } from "../plan/plan.js";
+import { parseQuery } from "../syntax/parser.js";
 import type { PlainRow } from "./memory-block.js";
 import { runQuery } from "./run-query.js";
 

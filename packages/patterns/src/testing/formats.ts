@@ -1,7 +1,7 @@
 import { seededRandom } from "@skald/testkit";
 
 /** Lines of one program and the template that each was made from. */
-export interface Sample {
+interface Sample {
   readonly name: string;
   readonly templates: readonly string[];
 }

@@ -1,9 +1,9 @@
 import { invalidArgument } from "@skald/model";
-import { sequenceLength } from "../metadata/assemble-metadata.js";
-import type { Arena } from "./arena.js";
-import { ProtoReader } from "./proto-reader.js";
+import { sequenceLength } from "../columns/metadata.js";
+import type { TextArena } from "./columns.js";
+import { FieldReader } from "./proto-fields.js";
 
-/** Which field of an AnyValue is set: its number, 0 for none. */
+/** The numbers of the fields of an AnyValue, of which one is set; 0 for none. */
 export const valueKind = {
   none: 0,
   text: 1,
@@ -15,31 +15,31 @@ export const valueKind = {
   bytes: 7,
 } as const;
 
-/** Values within values beyond this are refused: agents send a tenth of it. */
+/** Deeper nested values are refused; agents send a tenth of this. */
 export const maxValueDepth = 64;
 
 const two32 = 0x1_0000_0000;
 const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
 
-/** Reads AnyValue messages and gives their texts: strings where they stand, all else written to an arena. */
+/** Reads AnyValue messages and finds their texts: strings stay in place, other values are written to an arena. */
 export class AnyValues {
-  /** Range of the text that `text` found. */
+  /** The range of the text that `text` found. */
   start = 0;
   length = 0;
-  /** What `read` found: the kind, the range of texts, bytes and lists, or the halves of a number. */
+  /** The result of `read`: the kind, the range of texts, bytes and lists, or the halves of a number. */
   kind = 0;
   from = 0;
   size = 0;
   low = 0;
   high = 0;
-  readonly #arena: Arena;
-  readonly #reader: ProtoReader;
+  readonly #arena: TextArena;
+  readonly #reader: FieldReader;
 
   /** Values are ranges of `bytes`, texts ranges of the arena, which begins with the same bytes. */
-  constructor(bytes: Uint8Array, arena: Arena) {
+  constructor(bytes: Uint8Array, arena: TextArena) {
     this.#arena = arena;
-    this.#reader = new ProtoReader(bytes, 0, 0);
+    this.#reader = new FieldReader(bytes, 0, 0);
   }
 
   /** Reads the AnyValue in a range. */
@@ -80,7 +80,7 @@ export class AnyValues {
     this.high = this.#reader.high;
   }
 
-  /** The text of the value in a range: strings as they are, lists as JSON, bytes in base 64. */
+  /** Finds the text of the value in a range: strings as they are, lists as JSON, bytes in base 64. */
   text(start: number, end: number): void {
     this.read(start, end);
     if (this.kind === valueKind.text) {
@@ -96,10 +96,10 @@ export class AnyValues {
     this.length = this.#arena.end - begin;
   }
 
-  /** Writes the value that was read as JSON. */
+  /** Writes the last value that `read` found as JSON. */
   #json(depth: number): void {
     const arena = this.#arena;
-    if (depth > maxValueDepth) throw tooDeep();
+    if (depth > maxValueDepth) throw valueTooDeep();
     if (this.kind === valueKind.bool) {
       arena.ascii(this.low === 0 && this.high === 0 ? "false" : "true");
     } else if (this.kind === valueKind.int) this.#int();
@@ -117,7 +117,7 @@ export class AnyValues {
   }
 
   #array(start: number, end: number, depth: number): void {
-    const reader = new ProtoReader(this.#reader.bytes, start, end);
+    const reader = new FieldReader(this.#reader.bytes, start, end);
     const arena = this.#arena;
     arena.byte(0x5b);
     let isFirst = true;
@@ -146,7 +146,7 @@ export class AnyValues {
     arena.byte(0x7b);
     let isFirst = true;
     for (const [, pair] of [...members].sort(([a], [b]) =>
-      Buffer.compare(bufferOf(a), bufferOf(b)),
+      Buffer.compare(Buffer.from(a), Buffer.from(b)),
     )) {
       if (!isFirst) arena.byte(0x2c);
       isFirst = false;
@@ -175,7 +175,7 @@ export class AnyValues {
     );
   }
 
-  /** Writes a JSON string: what could end a script tag is escaped too, and what is no UTF-8 replaced. */
+  /** Writes a JSON string. Characters that could end a script tag are escaped too; invalid UTF-8 is replaced. */
   #quoted(start: number, length: number): void {
     const { bytes } = this.#reader;
     const arena = this.#arena;
@@ -202,7 +202,7 @@ export class AnyValues {
   }
 }
 
-/** Places of a KeyValue message. */
+/** The ranges of a KeyValue message. */
 export interface KeyValue {
   readonly keyStart: number;
   readonly keyLength: number;
@@ -210,14 +210,14 @@ export interface KeyValue {
   readonly valueEnd: number;
 }
 
-/** Calls for each KeyValue of a KeyValueList. */
+/** Calls `visit` for each KeyValue of a KeyValueList. */
 export function forEachKeyValue(
   bytes: Uint8Array,
   start: number,
   end: number,
   visit: (pair: KeyValue) => void,
 ): void {
-  const reader = new ProtoReader(bytes, start, end);
+  const reader = new FieldReader(bytes, start, end);
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag !== 0x0a) {
       reader.skip(tag);
@@ -230,7 +230,7 @@ export function forEachKeyValue(
 }
 
 /** Reads the KeyValue message that a reader has entered. */
-export function readKeyValue(reader: ProtoReader): KeyValue {
+export function readKeyValue(reader: FieldReader): KeyValue {
   let keyStart = reader.at;
   let keyLength = 0;
   let valueStart = reader.at;
@@ -255,12 +255,8 @@ export function utf8Of(bytes: Uint8Array, start: number, length: number): string
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, length).toString();
 }
 
-export function tooDeep(): Error {
+export function valueTooDeep(): Error {
   return invalidArgument(`a value is nested more than ${maxValueDepth} levels deep`);
-}
-
-function bufferOf(text: string): Buffer {
-  return Buffer.from(text);
 }
 
 function doubleText(low: number, high: number): string {

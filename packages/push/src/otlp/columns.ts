@@ -1,14 +1,13 @@
 import { grown, type RawPush, type RawPushLimits, type TakeBytes } from "@skald/kernels";
-import { tooLarge } from "@skald/model";
-import type { Arena } from "./arena.js";
+import { paddingBytes, tooLarge } from "@skald/model";
 
-/** What a record takes of a body at least, about, and a pair: the columns begin with room for so many and grow. */
+/** Rough sizes of a record and of a pair in a body: they give the initial room of the columns. */
 const bytesPerRow = 96;
 const bytesPerPair = 16;
 const minRoom = 64;
 
 /** A range of the arena. */
-export interface TextRange {
+export interface ArenaRange {
   readonly start: number;
   readonly length: number;
 }
@@ -22,8 +21,8 @@ export class SharedPairs {
   }
 }
 
-/** The rows and streams of a push, put together one by one. Throws too_large beyond the limits. */
-export class PushColumns {
+/** Collects the rows and streams of a push one by one. Throws too_large beyond the limits. */
+export class OtlpColumns {
   rowCount = 0;
   pairCount = 0;
   readonly #limits: RawPushLimits;
@@ -37,7 +36,7 @@ export class PushColumns {
   #nameLength: Uint32Array;
   #valueStart: Uint32Array;
   #valueLength: Uint32Array;
-  readonly #streams: { readonly labels: TextRange; readonly isServiceKnown: boolean }[] = [];
+  readonly #streams: { readonly labels: ArenaRange; readonly isServiceKnown: boolean }[] = [];
   #isOrdered = true;
 
   constructor(bodyBytes: number, limits: RawPushLimits, take?: TakeBytes) {
@@ -68,7 +67,7 @@ export class PushColumns {
   }
 
   /** Adds a stream; returns its number. */
-  addStream(labels: TextRange, isServiceKnown: boolean): number {
+  addStream(labels: ArenaRange, isServiceKnown: boolean): number {
     if (this.#streams.length === this.#limits.maxStreams) {
       throw tooLarge(`push has more than ${this.#limits.maxStreams} streams`);
     }
@@ -100,8 +99,8 @@ export class PushColumns {
     this.pairCount = at;
   }
 
-  /** Ends a row: all pairs since the one before are its own. */
-  addRow(stream: number, seconds: number, nanos: number, line: TextRange): void {
+  /** Ends a row, which owns all pairs since the row before. */
+  addRow(stream: number, seconds: number, nanos: number, line: ArenaRange): void {
     if (this.rowCount === this.#seconds.length) this.#growRows();
     const row = this.rowCount++;
     if (row > 0 && this.#rowStream[row - 1]! > stream) this.#isOrdered = false;
@@ -113,8 +112,8 @@ export class PushColumns {
     this.#metaStart[row + 1] = this.pairCount;
   }
 
-  /** The push, with the rows of a stream behind one another. */
-  finish(arena: Arena): RawPush {
+  /** Returns the push, with the rows of each stream next to each other. */
+  finish(arena: TextArena): RawPush {
     const streamRowStart = this.#countRows();
     const streams = this.#streams;
     const rows = this.#isOrdered ? this.#rowColumns() : this.#orderedColumns(streamRowStart);
@@ -155,7 +154,7 @@ export class PushColumns {
     };
   }
 
-  /** The columns with the rows sorted by stream; rows of one stay in their order. */
+  /** The columns with the rows sorted by stream; rows of one stream keep their order. */
   #orderedColumns(streamRowStart: Uint32Array): RowColumns {
     const { rowCount } = this;
     const from = this.#rowColumns();
@@ -224,3 +223,89 @@ type RowColumns = Pick<
   RawPush,
   (typeof rowFields)[number] | (typeof pairFields)[number] | "metaStart"
 >;
+
+const zero = 0x30;
+const hexDigits = Uint8Array.from("0123456789abcdef", (digit) => digit.charCodeAt(0));
+
+/** Bytes that grow at their end; ranges of them stay valid. Throws too_large beyond its limit. */
+export class TextArena {
+  bytes: Uint8Array;
+  end = 0;
+  readonly #maxBytes: number;
+
+  /** Starts with room for `capacity` bytes, from `take` when given. */
+  constructor(capacity: number, maxBytes: number, take?: TakeBytes) {
+    this.#maxBytes = maxBytes;
+    this.bytes = take?.(capacity) ?? new Uint8Array(capacity + paddingBytes).subarray(0, capacity);
+  }
+
+  /** Makes room for `length` more bytes. */
+  reserve(length: number): void {
+    const needed = this.end + length;
+    if (needed <= this.bytes.length) return;
+    if (needed > this.#maxBytes) {
+      throw tooLarge(`request body too large: decoded body is larger than ${this.#maxBytes} bytes`);
+    }
+    const capacity = Math.min(this.#maxBytes, Math.max(needed, this.bytes.length * 2));
+    const larger = new Uint8Array(capacity + paddingBytes).subarray(0, capacity);
+    larger.set(this.bytes.subarray(0, this.end));
+    this.bytes = larger;
+  }
+
+  byte(byte: number): void {
+    if (this.end === this.bytes.length) this.reserve(1);
+    this.bytes[this.end++] = byte;
+  }
+
+  /** Appends ASCII text. */
+  ascii(text: string): void {
+    this.reserve(text.length);
+    for (let i = 0; i < text.length; i++) this.bytes[this.end++] = text.charCodeAt(i);
+  }
+
+  /** Appends any text. */
+  utf8(text: string): void {
+    const { length } = text;
+    this.reserve(3 * length);
+    this.end += Buffer.from(this.bytes.buffer, this.bytes.byteOffset + this.end).write(text);
+  }
+
+  /** Appends a range of bytes, which may be its own. */
+  copy(from: Uint8Array, start: number, length: number): void {
+    this.reserve(length);
+    if (length > 64) this.bytes.set(from.subarray(start, start + length), this.end);
+    else for (let i = 0; i < length; i++) this.bytes[this.end + i] = from[start + i]!;
+    this.end += length;
+  }
+
+  /** Appends a fixed 32-bit number, its lowest byte first. */
+  fixed32(value: number): void {
+    this.reserve(4);
+    for (let shift = 0; shift < 32; shift += 8) this.bytes[this.end++] = value >>> shift;
+  }
+
+  hex(from: Uint8Array, start: number, length: number): void {
+    this.reserve(2 * length);
+    for (let i = start; i < start + length; i++) {
+      const byte = from[i]!;
+      this.bytes[this.end++] = hexDigits[byte >> 4]!;
+      this.bytes[this.end++] = hexDigits[byte & 15]!;
+    }
+  }
+
+  /** Appends a whole number from 0 to 2^53, with leading zeros up to `digits`. */
+  decimal(value: number, digits = 1): void {
+    let count = digits;
+    for (let bound = 10 ** digits; value >= bound; bound *= 10) count++;
+    this.reserve(count);
+    let rest = value;
+    let at = this.end + count;
+    for (; rest > 0xffff_ffff; rest = Math.floor(rest / 10)) this.bytes[--at] = zero + (rest % 10);
+    for (let small = rest >>> 0; at > this.end; ) {
+      const tenth = (small / 10) >>> 0;
+      this.bytes[--at] = zero + small - 10 * tenth;
+      small = tenth;
+    }
+    this.end += count;
+  }
+}

@@ -4,25 +4,31 @@ import {
   type RawPushLimits,
   type TakeBytes,
 } from "@skald/kernels";
-import { formatLabels, invalidArgument, makeLabels, type OtlpReading } from "@skald/model";
-import { sanitiseLabelName } from "../metadata/metadata-names.js";
+import {
+  compileRegex,
+  formatLabels,
+  invalidArgument,
+  makeLabels,
+  type OtlpAttributeRule,
+  type OtlpMapping,
+  type OtlpReading,
+} from "@skald/model";
+import { ByteCache } from "../columns/byte-cache.js";
+import { sanitiseLabelName } from "../columns/metadata.js";
 import {
   AnyValues,
   forEachKeyValue,
   type KeyValue,
   maxValueDepth,
   readKeyValue,
-  tooDeep,
   utf8Of,
   valueKind,
+  valueTooDeep,
 } from "./any-value.js";
-import { Arena } from "./arena.js";
-import { type AttributeRules, type CompiledMapping, compileMapping } from "./attribute-rules.js";
-import { PushColumns, SharedPairs } from "./columns.js";
-import { ProtoReader } from "./proto-reader.js";
-import { nanosOf, RecordFields, recordField, secondsOf } from "./record-fields.js";
+import { OtlpColumns, SharedPairs, TextArena } from "./columns.js";
+import { FieldReader, RecordFields, recordField } from "./proto-fields.js";
 
-/** Names of what a record has beside its attributes. */
+/** Metadata names of the fields of records and scopes that are no attributes. */
 const fieldNames = [
   "observed_timestamp",
   "severity_number",
@@ -41,13 +47,14 @@ type FieldName = (typeof fieldNames)[number];
 
 const severityText = "severity_text";
 const serviceName = "service.name";
-/** Room behind a body for texts that are not part of it: half of it, and this. */
+/** Room behind a body for texts that are not part of it: half of its size, and this. */
 const spareBytes = 4096;
 
 /**
- * Decodes an OTLP ExportLogsServiceRequest into columns: attributes become labels and structured metadata as the
- * reading says, each record a row. A record without a time gets `noTimestampSeconds`, and its number among those as its
- * nanoseconds. Throws invalid_argument for malformed input and too_large beyond a limit.
+ * Decodes an OTLP ExportLogsServiceRequest into columns. Each record becomes a row; the rules in `reading` say whether an
+ * attribute becomes a label or structured metadata. A record without a time gets `noTimestampSeconds` as its seconds and
+ * its number among such records as its nanoseconds. Throws invalid_argument for malformed input and too_large
+ * beyond a limit.
  */
 export function decodeOtlp(
   body: Uint8Array,
@@ -56,14 +63,14 @@ export function decodeOtlp(
   take?: TakeBytes,
 ): RawPush {
   const room = body.length + (body.length >> 1) + spareBytes;
-  const arena = new Arena(Math.min(room, limits.maxDecodedBytes), limits.maxDecodedBytes, take);
+  const arena = new TextArena(Math.min(room, limits.maxDecodedBytes), limits.maxDecodedBytes, take);
   arena.copy(body, 0, body.length);
   return decodeOtlpArena(arena, reading, limits, take);
 }
 
-/** The same for a message that fills an arena, behind which texts are written. */
+/** Decodes a message that fills an arena; texts are appended to the arena. */
 export function decodeOtlpArena(
-  arena: Arena,
+  arena: TextArena,
   reading: OtlpReading,
   limits: RawPushLimits,
   take?: TakeBytes,
@@ -72,61 +79,61 @@ export function decodeOtlpArena(
 }
 
 class OtlpDecoder {
-  readonly #arena: Arena;
-  /** The arena as it was at the start: what was decoded never moves in it. */
+  readonly #arena: TextArena;
+  /** The bytes of the arena at the start, which hold the body also when the arena grows. */
   readonly #bytes: Uint8Array;
   readonly #bodyEnd: number;
   readonly #mapping: CompiledMapping;
   readonly #receivedMs: number | undefined;
   #untimed = 0;
-  readonly #columns: PushColumns;
+  readonly #columns: OtlpColumns;
   readonly #values: AnyValues;
   readonly #names: Readonly<Record<FieldName, number>>;
   #resource = new SharedPairs();
   #resourceLabels: LabelPairs = [];
   #isServiceKnown = false;
-  /** Streams of the resource by the labels that its records add to it. */
+  /** Streams of the resource by the labels that records add. */
   #streams = new Map<string, number>();
   #plainStream = -1;
   #scope = new SharedPairs();
   readonly #record = new RecordFields();
   #recordLabels: LabelPairs = [];
 
-  constructor(arena: Arena, reading: OtlpReading, limits: RawPushLimits, take?: TakeBytes) {
+  constructor(arena: TextArena, reading: OtlpReading, limits: RawPushLimits, take?: TakeBytes) {
     this.#arena = arena;
     this.#bytes = arena.bytes;
     this.#bodyEnd = arena.end;
     this.#mapping = compileMapping(reading.mapping);
     this.#receivedMs = reading.receivedMs;
-    this.#columns = new PushColumns(arena.end, limits, take);
+    this.#columns = new OtlpColumns(arena.end, limits, take);
     this.#values = new AnyValues(arena.bytes, arena);
     this.#names = writeNames(arena);
   }
 
   decode(): RawPush {
-    const reader = new ProtoReader(this.#bytes, 0, this.#bodyEnd);
+    const reader = new FieldReader(this.#bytes, 0, this.#bodyEnd);
     reader.each(0x0a, this.#readResourceLogs);
     return this.#columns.finish(this.#arena);
   }
 
-  readonly #readResourceLogs = (reader: ProtoReader): void => {
+  readonly #readResourceLogs = (reader: FieldReader): void => {
     this.#resource = new SharedPairs();
     this.#resourceLabels = [];
     this.#isServiceKnown = false;
     this.#streams = new Map();
     this.#plainStream = -1;
     const start = reader.at;
-    // Fields may come in any order, and records need what the resource says.
+    // Fields may come in any order, and records need the resource.
     reader.each(0x0a, this.#readResource);
     reader.at = start;
     reader.each(0x12, this.#readScopeLogs);
   };
 
-  readonly #readResource = (reader: ProtoReader): void => {
+  readonly #readResource = (reader: FieldReader): void => {
     reader.each(0x0a, this.#readResourceAttribute);
   };
 
-  readonly #readResourceAttribute = (reader: ProtoReader): void => {
+  readonly #readResourceAttribute = (reader: FieldReader): void => {
     const pair = readKeyValue(reader);
     if (this.#namesService(pair)) this.#isServiceKnown = true;
     this.#keep(pair, this.#mapping.resource, this.#resource, this.#resourceLabels);
@@ -139,7 +146,7 @@ class OtlpDecoder {
     return this.#values.length > 0;
   }
 
-  readonly #readScopeLogs = (reader: ProtoReader): void => {
+  readonly #readScopeLogs = (reader: FieldReader): void => {
     this.#scope = new SharedPairs();
     const start = reader.at;
     reader.each(0x0a, this.#readScope);
@@ -147,8 +154,8 @@ class OtlpDecoder {
     reader.each(0x12, this.#readRecord);
   };
 
-  /** Name, version and count come behind the attributes, whatever their order: of equal names the last counts. */
-  readonly #readScope = (reader: ProtoReader): void => {
+  /** Name, version and count go behind the attributes, because the last of equal names counts. */
+  readonly #readScope = (reader: FieldReader): void => {
     const own = new SharedPairs();
     for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
       if (tag === 0x0a || tag === 0x12) {
@@ -173,7 +180,7 @@ class OtlpDecoder {
     this.#scope.ranges.push(...own.ranges);
   };
 
-  readonly #readRecord = (reader: ProtoReader): void => {
+  readonly #readRecord = (reader: FieldReader): void => {
     const record = this.#record;
     const columns = this.#columns;
     this.#recordLabels = [];
@@ -216,7 +223,7 @@ class OtlpDecoder {
     this.#columns.addRow(stream, seconds, (ms - seconds * 1000) * 1e6, this.#values);
   }
 
-  readonly #readAttribute = (reader: ProtoReader): void => {
+  readonly #readAttribute = (reader: FieldReader): void => {
     const outer = reader.enter();
     const pair = readKeyValue(reader);
     reader.leave(outer);
@@ -247,7 +254,7 @@ class OtlpDecoder {
     this.#add(name, start, this.#arena.end - start);
   }
 
-  /** Adds an id of so many bytes; nothing and zeros are none. */
+  /** Adds an id of `idBytes` bytes; an empty one and one of zeros are left out. */
   #addId(name: FieldName, field: number, idBytes: number): void {
     const length = this.#record.lengths[field]!;
     if (length === 0) return;
@@ -264,7 +271,7 @@ class OtlpDecoder {
     this.#columns.addPair(this.#names[name], name.length, start, length);
   }
 
-  /** Puts an attribute where the rules say. */
+  /** Adds an attribute to the labels or to the metadata, as the rules say. */
   #keep(pair: KeyValue, rules: AttributeRules, metadata: PairSink, labels: LabelPairs): void {
     const action = rules.actionOf(this.#bytes, pair.keyStart, pair.keyLength);
     if (action === "drop") return;
@@ -272,12 +279,12 @@ class OtlpDecoder {
     this.#flatten(name, pair, 0, action === "index_label" ? labels : metadata);
   }
 
-  /** Adds the value of an attribute; each member of a map under a name of its own. */
+  /** Adds the value of an attribute; each member of a map gets a name of its own. */
   #flatten(name: Name, pair: KeyValue, depth: number, to: PairSink | LabelPairs): void {
     const values = this.#values;
     values.read(pair.valueStart, pair.valueEnd);
     if (values.kind === valueKind.map) {
-      if (depth === maxValueDepth) throw tooDeep();
+      if (depth === maxValueDepth) throw valueTooDeep();
       forEachKeyValue(this.#bytes, values.from, values.from + values.size, (member) => {
         this.#flatten(this.#joined(name, member), member, depth + 1, to);
       });
@@ -302,7 +309,7 @@ class OtlpDecoder {
     return { bytes: arena.bytes, start, length: arena.end - start };
   }
 
-  /** The stream of a record: that of its resource, or one more for the labels that it adds. */
+  /** The stream of a record: that of its resource, or another one when the record adds labels. */
   #stream(): number {
     if (this.#recordLabels.length === 0) {
       if (this.#plainStream < 0) this.#plainStream = this.#addStream(this.#resourceLabels);
@@ -330,7 +337,7 @@ class OtlpDecoder {
 
 type LabelPairs = [string, string][];
 
-/** Where metadata pairs go: those of a row, or those that rows share. */
+/** Takes metadata pairs: the columns of a row, or the pairs that rows share. */
 interface PairSink {
   addPair(nameStart: number, nameLength: number, valueStart: number, valueLength: number): void;
 }
@@ -351,11 +358,97 @@ function labelName(raw: string): string {
   );
 }
 
-function writeNames(arena: Arena): Record<FieldName, number> {
+const two32 = 0x1_0000_0000;
+const nanosPerSecond = 1e9;
+
+/** Whole seconds of a time in ns, given in halves. */
+function secondsOf(low: number, high: number): number {
+  const rest = restOfHigh(high);
+  const seconds = Math.round((high * two32 - rest) / nanosPerSecond);
+  return seconds + Math.floor((rest + low) / nanosPerSecond);
+}
+
+/** The rest of a time beyond its whole seconds, ns. */
+function nanosOf(low: number, high: number): number {
+  return (restOfHigh(high) + low) % nanosPerSecond;
+}
+
+// The upper half alone is exact as a double, and so is its remainder.
+function restOfHigh(high: number): number {
+  return (high * two32) % nanosPerSecond;
+}
+
+function writeNames(arena: TextArena): Record<FieldName, number> {
   const starts = fieldNames.map((name) => {
     const start = arena.end;
     arena.ascii(name);
     return [name, start] as const;
   });
   return Object.fromEntries(starts) as Record<FieldName, number>;
+}
+
+type AttributeAction = OtlpAttributeRule["action"];
+
+/** Bounds of the cache of actions by attribute name. */
+const cacheBounds = { maxEntries: 4096, maxKeyBytes: 1024 * 1024 };
+
+/** The rules for the attributes of a resource, of scopes or of records. */
+class AttributeRules {
+  readonly #rules: readonly ((name: string) => AttributeAction | undefined)[];
+  readonly #known = new ByteCache<AttributeAction>(cacheBounds);
+
+  /** Throws invalid_argument when an expression does not parse. */
+  constructor(rules: readonly OtlpAttributeRule[]) {
+    this.#rules = rules.map(compileRule);
+  }
+
+  /** Returns the action for the attribute whose name is a range of bytes. */
+  actionOf(bytes: Uint8Array, start: number, length: number): AttributeAction {
+    if (this.#rules.length === 0) return "structured_metadata";
+    let action = this.#known.get(this, bytes, start, length);
+    if (action === undefined) {
+      action = this.#decide(Buffer.from(bytes.subarray(start, start + length)).toString());
+      this.#known.set(this, bytes, start, length, action);
+    }
+    return action;
+  }
+
+  #decide(name: string): AttributeAction {
+    for (const rule of this.#rules) {
+      const action = rule(name);
+      if (action !== undefined) return action;
+    }
+    return "structured_metadata";
+  }
+}
+
+function compileRule(rule: OtlpAttributeRule): (name: string) => AttributeAction | undefined {
+  const names = new Set(rule.attributes);
+  const regex = rule.regex === "" ? undefined : compileRegex(rule.regex, { anchored: true });
+  return (name) => (names.has(name) || regex?.test(name) === true ? rule.action : undefined);
+}
+
+/** A mapping with its rules compiled. */
+interface CompiledMapping {
+  readonly resource: AttributeRules;
+  readonly scope: AttributeRules;
+  readonly log: AttributeRules;
+  readonly severityTextAsLabel: boolean;
+}
+
+const compiled = new WeakMap<OtlpMapping, CompiledMapping>();
+
+/** Compiles a mapping, each object once. */
+function compileMapping(mapping: OtlpMapping): CompiledMapping {
+  let known = compiled.get(mapping);
+  if (known === undefined) {
+    known = {
+      resource: new AttributeRules(mapping.resource),
+      scope: new AttributeRules(mapping.scope),
+      log: new AttributeRules(mapping.log),
+      severityTextAsLabel: mapping.severityTextAsLabel,
+    };
+    compiled.set(mapping, known);
+  }
+  return known;
 }

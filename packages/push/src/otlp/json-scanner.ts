@@ -1,17 +1,17 @@
 import { invalidArgument } from "@skald/model";
-import type { Arena } from "./arena.js";
+import type { TextArena } from "./columns.js";
 
 const mark = 0x22;
 const backslash = 0x5c;
 const firstPlain = 0x20;
 const two32 = 0x1_0000_0000;
-/** 64 bits have 20 digits: these, and those behind them. */
+/** 64 bits have 20 digits, which are read in two parts. */
 const headDigits = 11;
 const tailDigits = 9;
-/** Objects and arrays within each other beyond this are refused. */
-export const maxJsonDepth = 256;
+/** Deeper nested objects and arrays are refused. */
+export const maxOtlpJsonDepth = 256;
 
-/** Walks over JSON text in bytes. Throws invalid_argument for what is no JSON. */
+/** Scans JSON text in bytes. Throws invalid_argument for malformed text. */
 export class JsonScanner {
   readonly bytes: Uint8Array;
   at = 0;
@@ -23,7 +23,7 @@ export class JsonScanner {
     this.bytes = bytes;
   }
 
-  /** The next byte that is no white space, without passing over it; -1 at the end. */
+  /** Skips white space and returns the byte behind it, or -1 at the end. */
   peek(): number {
     for (; this.at < this.bytes.length; this.at++) {
       const byte = this.bytes[this.at]!;
@@ -32,7 +32,7 @@ export class JsonScanner {
     return -1;
   }
 
-  /** Passes over a byte; false when another one comes. */
+  /** Skips a byte when it comes next. */
   accept(byte: number): boolean {
     if (this.peek() !== byte) return false;
     this.at++;
@@ -43,14 +43,14 @@ export class JsonScanner {
     if (!this.accept(byte)) throw this.error(`expected '${String.fromCharCode(byte)}'`);
   }
 
-  /** Passes over `null`; false when something else comes. */
+  /** Skips `null` when it comes next. */
   acceptNull(): boolean {
     if (this.peek() !== 0x6e) return false;
     this.#word("null");
     return true;
   }
 
-  /** Passes over one of some texts; false when none comes. */
+  /** Skips one of some texts when it comes next. */
   acceptText(texts: readonly Uint8Array[]): boolean {
     for (const text of texts) {
       let i = 0;
@@ -68,7 +68,7 @@ export class JsonScanner {
     return isTrue;
   }
 
-  /** The text of a number as it stands, also of one between quotes. */
+  /** Returns the text of a number, which may be between quotes. */
   number(): string {
     const isQuoted = this.accept(mark);
     if (!isQuoted) this.peek();
@@ -81,7 +81,7 @@ export class JsonScanner {
     return text;
   }
 
-  /** Reads a whole number below 2^64, also one between quotes, into `low` and `high`; whether it has a minus. */
+  /** Reads a whole number below 2^64, which may be between quotes, into `low` and `high`; returns whether it has a minus. */
   integer(): boolean {
     const isQuoted = this.accept(mark);
     const isNegative = this.peek() === 0x2d;
@@ -118,8 +118,8 @@ export class JsonScanner {
     if (this.high >= two32) throw this.error("number out of range");
   }
 
-  /** Text of a short string. */
-  string(arena: Arena): string {
+  /** Returns the text of a short string. */
+  string(arena: TextArena): string {
     const start = arena.end;
     this.text(arena);
     const text = asciiOf(arena.bytes, start, arena.end);
@@ -128,7 +128,7 @@ export class JsonScanner {
   }
 
   /** Appends the text of a string to an arena. */
-  text(arena: Arena): void {
+  text(arena: TextArena): void {
     this.expect(mark);
     const { bytes } = this;
     for (;;) {
@@ -144,9 +144,9 @@ export class JsonScanner {
     }
   }
 
-  /** Passes over any value. */
+  /** Skips any value. */
   skip(depth: number): void {
-    if (depth > maxJsonDepth) throw this.tooDeep();
+    if (depth > maxOtlpJsonDepth) throw this.tooDeep();
     const byte = this.peek();
     if (byte === mark) this.#skipString();
     else if (byte === 0x7b || byte === 0x5b) this.#skipList(byte, depth);
@@ -154,13 +154,13 @@ export class JsonScanner {
     else if (!this.acceptNull()) this.number();
   }
 
-  /** Nothing but white space may come any more. */
+  /** Throws unless only white space follows. */
   end(): void {
     if (this.peek() !== -1) throw this.error("unexpected text behind the value");
   }
 
   tooDeep(): Error {
-    return this.error(`more than ${maxJsonDepth} levels of nesting`);
+    return this.error(`more than ${maxOtlpJsonDepth} levels of nesting`);
   }
 
   error(what: string): Error {
@@ -187,7 +187,7 @@ export class JsonScanner {
     this.skipText();
   }
 
-  /** Passes over the rest of a string. */
+  /** Skips the rest of a string. */
   skipText(): void {
     for (; this.at < this.bytes.length; this.at++) {
       const byte = this.bytes[this.at]!;
@@ -200,7 +200,7 @@ export class JsonScanner {
     throw this.error("unexpected end of a string");
   }
 
-  #escape(arena: Arena): void {
+  #escape(arena: TextArena): void {
     const letter = String.fromCharCode(this.bytes[this.at++] ?? 0);
     if (letter !== "u") {
       const plain = escapes[letter];

@@ -1,22 +1,16 @@
 import type { RawPush, RawPushLimits, TakeBytes } from "@skald/kernels";
 import type { OtlpReading } from "@skald/model";
-import { Arena } from "./arena.js";
+import { TextArena } from "./columns.js";
 import { decodeOtlpArena } from "./decode-otlp.js";
-import { asciiOf, JsonScanner, maxJsonDepth } from "./json-scanner.js";
-import {
-  exportLogsRequest,
-  type JsonField,
-  type JsonKind,
-  type JsonMessage,
-} from "./json-schema.js";
-import { wire } from "./proto-reader.js";
+import { asciiOf, JsonScanner, maxOtlpJsonDepth } from "./json-scanner.js";
+import { wire } from "./proto-fields.js";
 
-/** Bytes that a length is written with, whatever it is: it is known only behind what it counts. */
+/** Bytes of a written length. It is fixed, because the value is known only behind the content. */
 const lengthBytes = 5;
 const spareBytes = 4096;
 
 /**
- * Decodes an ExportLogsServiceRequest in JSON: becomes protobuf first, so that one reader knows what it means. Throws
+ * Decodes an ExportLogsServiceRequest in JSON. It becomes protobuf first, so that one reader knows its meaning. Throws
  * invalid_argument for malformed input and too_large beyond a limit.
  */
 export function decodeOtlpJson(
@@ -26,7 +20,7 @@ export function decodeOtlpJson(
   take?: TakeBytes,
 ): RawPush {
   const { maxDecodedBytes } = limits;
-  const arena = new Arena(
+  const arena = new TextArena(
     Math.min(body.length + spareBytes, maxDecodedBytes),
     maxDecodedBytes,
     take,
@@ -38,9 +32,9 @@ export function decodeOtlpJson(
 
 class Transcoder {
   readonly #scanner: JsonScanner;
-  readonly #arena: Arena;
+  readonly #arena: TextArena;
 
-  constructor(body: Uint8Array, arena: Arena) {
+  constructor(body: Uint8Array, arena: TextArena) {
     this.#scanner = new JsonScanner(body);
     this.#arena = arena;
   }
@@ -52,7 +46,7 @@ class Transcoder {
 
   #object(message: JsonMessage, depth: number): void {
     const scanner = this.#scanner;
-    if (depth > maxJsonDepth) throw scanner.tooDeep();
+    if (depth > maxOtlpJsonDepth) throw scanner.tooDeep();
     scanner.expect(0x7b);
     if (scanner.accept(0x7d)) return;
     let last = -1;
@@ -69,7 +63,7 @@ class Transcoder {
     scanner.expect(0x7d);
   }
 
-  /** The place of the field whose name comes, -1 for none; members mostly come in the order of the fields. */
+  /** The index of the field whose name comes next, or -1; members mostly come in the order of the fields. */
   #find(message: JsonMessage, first: number): number {
     const { length } = message;
     for (let i = 0; i < length; i++) {
@@ -112,7 +106,7 @@ class Transcoder {
     else this.#number(field, kind);
   }
 
-  /** Writes the tag of a field that has a length; returns where it begins. */
+  /** Writes the tag of a field that has a length; returns where its content begins. */
   #open({ number }: JsonField): number {
     const arena = this.#arena;
     arena.reserve(1 + lengthBytes);
@@ -121,7 +115,7 @@ class Transcoder {
     return arena.end;
   }
 
-  /** Writes the length of what began there. */
+  /** Writes the length of the content that began at `start`. */
   #close(start: number): void {
     const { bytes, end } = this.#arena;
     let rest = end - start;
@@ -159,7 +153,7 @@ class Transcoder {
     }
   }
 
-  /** A number with a sign whose upper half stays below a bound. */
+  /** Writes a signed number whose upper half must stay below a bound. */
   #signed(highBound: number): void {
     const scanner = this.#scanner;
     const isNegative = scanner.integer();
@@ -214,8 +208,8 @@ function wireOf(kind: Exclude<JsonKind, object>): number {
   return kind === "fixed64" || kind === "double" ? wire.fixed64 : wire.varint;
 }
 
-/** Undoes the hex digits at the end of an arena in place; gives the bytes that they are, or -1. */
-function fromHex({ bytes, end }: Arena, start: number): number {
+/** Decodes the hex digits at the end of an arena in place; returns the number of bytes, or -1. */
+function fromHex({ bytes, end }: TextArena, start: number): number {
   if ((end - start) % 2 !== 0) return -1;
   let at = start;
   for (let i = start; i < end; i += 2) {
@@ -232,7 +226,7 @@ function hexValue(byte: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-function fromBase64({ bytes, end }: Arena, start: number): number {
+function fromBase64({ bytes, end }: TextArena, start: number): number {
   const text = asciiOf(bytes, start, end);
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return -1;
   const decoded = Buffer.from(text, "base64");
@@ -249,3 +243,90 @@ function severityValue(name: string): number {
   const at = severities.indexOf(m?.[1] ?? "");
   return at < 0 ? -1 : 4 * at + Number(m?.[2] || 1);
 }
+
+/** How a JSON value becomes a protobuf field. */
+type JsonKind =
+  | "text"
+  | "bool"
+  | "int64"
+  | "uint32"
+  | "severity"
+  | "fixed64"
+  | "fixed32"
+  | "double"
+  | "hex"
+  | "base64"
+  | { readonly message: () => JsonMessage };
+
+interface JsonField {
+  readonly number: number;
+  readonly kind: JsonKind;
+  readonly isRepeated: boolean;
+  /** The name with the closing quote, in camel case and in snake case. */
+  readonly names: readonly Uint8Array[];
+}
+
+/** The fields of a message. */
+type JsonMessage = readonly JsonField[];
+
+function message(fields: Record<string, readonly [number, JsonKind, "repeated"?]>): JsonMessage {
+  return Object.entries(fields).map(([name, [number, kind, repeated]]) => {
+    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const names = [...new Set([name, snake])].map((text) => Buffer.from(`${text}"`));
+    return { number, kind, isRepeated: repeated !== undefined, names };
+  });
+}
+
+const anyValue: JsonMessage = message({
+  stringValue: [1, "text"],
+  boolValue: [2, "bool"],
+  intValue: [3, "int64"],
+  doubleValue: [4, "double"],
+  arrayValue: [5, { message: () => arrayValue }],
+  kvlistValue: [6, { message: () => keyValueList }],
+  bytesValue: [7, "base64"],
+});
+
+const arrayValue = message({ values: [1, { message: () => anyValue }, "repeated"] });
+
+const keyValue = message({ key: [1, "text"], value: [2, { message: () => anyValue }] });
+
+const keyValueList = message({ values: [1, { message: () => keyValue }, "repeated"] });
+
+const resource = message({ attributes: [1, { message: () => keyValue }, "repeated"] });
+
+const scope = message({
+  name: [1, "text"],
+  version: [2, "text"],
+  attributes: [3, { message: () => keyValue }, "repeated"],
+  droppedAttributesCount: [4, "uint32"],
+});
+
+const logRecord = message({
+  timeUnixNano: [1, "fixed64"],
+  severityNumber: [2, "severity"],
+  severityText: [3, "text"],
+  body: [5, { message: () => anyValue }],
+  attributes: [6, { message: () => keyValue }, "repeated"],
+  droppedAttributesCount: [7, "uint32"],
+  flags: [8, "fixed32"],
+  traceId: [9, "hex"],
+  spanId: [10, "hex"],
+  observedTimeUnixNano: [11, "fixed64"],
+  eventName: [12, "text"],
+});
+
+const scopeLogs = message({
+  scope: [1, { message: () => scope }],
+  logRecords: [2, { message: () => logRecord }, "repeated"],
+});
+
+const resourceLogs = message({
+  resource: [1, { message: () => resource }],
+  scopeLogs: [2, { message: () => scopeLogs }, "repeated"],
+});
+
+/** ExportLogsServiceRequest, without the fields that make no difference to the stored rows. */
+const exportLogsRequest = message({
+  resourceLogs: [1, { message: () => resourceLogs }, "repeated"],
+});

@@ -2,7 +2,7 @@ import { expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
 import { mutate, seededRandom, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
-import { decodePush, type PushBody } from "../decode.js";
+import { decodeBody, type PushBody } from "../decode.js";
 import {
   decodeRows,
   type JsonRequest,
@@ -108,7 +108,7 @@ it("a damaged body is refused, or gives rows within its bytes", () => {
 
 function tryDecoding(body: PushBody): void {
   try {
-    const push = decodePush(body);
+    const push = decodeBody(body);
     const end = push.bytes.length;
     for (const { ns } of rowsOf(push)) expect(ns).toBeGreaterThanOrEqual(untimedNs);
     for (let row = 0; row < push.rowCount; row++) {

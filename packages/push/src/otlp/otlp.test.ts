@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
-import { decodePush } from "../decode.js";
+import { decodeBody } from "../decode.js";
 import {
   attribute,
   decodeRows,
@@ -225,10 +225,10 @@ describe("rules", () => {
 
   it("may leave no label, and the service is known all the same", () => {
     const none = { ...plainMapping, resource: [] };
-    const push = decodePush(otlpBody("otlp_protobuf", requestOf([{}]), none));
+    const push = decodeBody(otlpBody("otlp_protobuf", requestOf([{}]), none));
     expect([...push.streamServiceKnown!]).toEqual([1]);
     const unnamed = requestOf([{}], [attribute("service.name", "")]);
-    expect([...decodePush(otlpBody("otlp_json", unnamed)).streamServiceKnown!]).toEqual([0]);
+    expect([...decodeBody(otlpBody("otlp_json", unnamed)).streamServiceKnown!]).toEqual([0]);
   });
 
   it("that give a label no name refuse the push", () => {
@@ -237,7 +237,7 @@ describe("rules", () => {
       ...plainMapping,
       resource: [rule],
     });
-    expect(() => decodePush(body)).toThrow(
+    expect(() => decodeBody(body)).toThrow(
       "attribute name '...' has no letter or digit to make a label name from",
     );
   });
@@ -294,7 +294,7 @@ describe("a body", () => {
     ['{"a":"\u0001', /unexpected end of a string/],
   ])("in JSON that is malformed is refused: %.60s", (text, want) => {
     const body = { ...otlpBody("otlp_json", requestOf([])), body: Buffer.from(text) };
-    expect(() => decodePush(body)).toThrow(want);
+    expect(() => decodeBody(body)).toThrow(want);
     expect(codeOf(body)).toBe("invalid_argument");
   });
 
@@ -306,7 +306,7 @@ describe("a body", () => {
     ["0affffffffffffffffffff01", "proto: integer overflow"],
   ])("in protobuf that is malformed is refused: %s", (hex, want) => {
     const body = { ...otlpBody("otlp_protobuf", requestOf([])), body: Buffer.from(hex, "hex") };
-    expect(() => decodePush(body)).toThrow(want);
+    expect(() => decodeBody(body)).toThrow(want);
     expect(codeOf(body)).toBe("invalid_argument");
   });
 
@@ -314,11 +314,11 @@ describe("a body", () => {
     let value: JsonValue = { stringValue: "x" };
     for (let i = 0; i < 70; i++) value = { arrayValue: { values: [value] } };
     const body = otlpBody("otlp_protobuf", requestOf([{ body: value }]));
-    expect(() => decodePush(body)).toThrow("nested more than 64 levels deep");
+    expect(() => decodeBody(body)).toThrow("nested more than 64 levels deep");
     let map: JsonValue = { stringValue: "x" };
     for (let i = 0; i < 70; i++) map = { kvlistValue: { values: [attribute("k", map)] } };
     const flat = otlpBody("otlp_protobuf", requestOf([{ attributes: [attribute("k", map)] }]));
-    expect(() => decodePush(flat)).toThrow("nested more than 64 levels deep");
+    expect(() => decodeBody(flat)).toThrow("nested more than 64 levels deep");
   });
 
   it("whose names multiply beyond the limit is refused", () => {
@@ -326,13 +326,13 @@ describe("a body", () => {
     const key = "k".repeat(10_000);
     const attributes = [attribute(key, { kvlistValue: { values: members } })];
     const body = otlpBody("otlp_protobuf", requestOf([{ attributes }]));
-    expect(() => decodePush(body, 1024 * 1024)).toThrow("request body too large");
+    expect(() => decodeBody(body, 1024 * 1024)).toThrow("request body too large");
   });
 });
 
-function codeOf(body: Parameters<typeof decodePush>[0]): string {
+function codeOf(body: Parameters<typeof decodeBody>[0]): string {
   try {
-    decodePush(body);
+    decodeBody(body);
   } catch (error) {
     if (error instanceof SkaldError) return error.code;
   }

@@ -1,7 +1,7 @@
 import { noTimestampSeconds, type RawPush } from "@skald/kernels";
 import type { OtlpMapping } from "@skald/model";
-import { decodePush, type PushBody } from "../decode.js";
-import { sanitiseLabelName } from "../metadata/metadata-names.js";
+import { sanitiseLabelName } from "../columns/metadata.js";
+import { decodeBody, type PushBody } from "../decode.js";
 
 /** An AnyValue as OTLP JSON has it, one of its fields set. */
 export interface JsonValue {
@@ -93,7 +93,7 @@ export interface OtlpRow {
 }
 
 export function decodeRows(body: PushBody): OtlpRow[] {
-  return rowsOf(decodePush(body));
+  return rowsOf(decodeBody(body));
 }
 
 export function rowsOf(push: RawPush): OtlpRow[] {

@@ -1,36 +1,6 @@
-import {
-  type AnswerOf,
-  type CallOptions,
-  encodeOutcome,
-  encodeStreams,
-  encodeTexts,
-  encodeVolumes,
-  type ScanKind,
-  type ScanTask,
-  type SegmentScanner,
-  type TaskOf,
-} from "@skald/contracts";
-import type { LeafPlan, LogPlan } from "@skald/logql";
-import {
-  BlockDigestCache,
-  digestSources,
-  findDuplicates,
-  findShared,
-  measureScan,
-  type OpenSource,
-  openHead,
-  placeHashes,
-  refsOf,
-  type Source,
-  scanLabels,
-  scanLog,
-  scanMatches,
-  scanMetric,
-  scanStreams,
-  scanVolumes,
-  segmentSource,
-  uniteMasks,
-} from "@skald/scan";
+import type { AnswerOf, CallOptions, ScanKind, SegmentScanner, TaskOf } from "@skald/contracts";
+import { type OpenSource, openHead, refsOf, type Source, segmentSource } from "@skald/scan";
+import { scanHere } from "@skald/scan/testing";
 import { type LocalRef, openSegmentFile } from "@skald/storage";
 
 /** Runs scans in this thread, each in a turn of its own, and writes down what it was asked. */
@@ -56,7 +26,9 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
     await new Promise((resolve) => setImmediate(resolve));
     signal.throwIfAborted();
     this.onJob(kind);
-    return structuredClone(this.#scans[kind](task, () => signal.throwIfAborted()));
+    return structuredClone(
+      scanHere(kind, task, { open: this.#open, check: () => signal.throwIfAborted() }),
+    );
   }
 
   close(): void {
@@ -71,35 +43,5 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
     const source = segmentSource(segment);
     this.#opened.set(ref.id, { source, close });
     return source;
-  };
-
-  readonly #scans: {
-    readonly [K in ScanKind]: (task: TaskOf<K, LocalRef>, check: () => void) => AnswerOf<K>;
-  } = {
-    scan: (task, check) =>
-      encodeOutcome(
-        "log" in task.plan
-          ? scanLog(task as ScanTask<LogPlan, LocalRef>, this.#open, { check })
-          : scanMetric(task as ScanTask<LeafPlan, LocalRef>, this.#open, { check }),
-      ),
-    measure: (task, check) => measureScan(task, this.#open, { check }),
-    volumes: (task, check) => encodeVolumes(scanVolumes(task, this.#open, { check })),
-    streams: (task, check) => encodeStreams(scanStreams(task, this.#open, check)),
-    labels: (task, check) => encodeTexts(scanLabels(task, this.#open, check)),
-    duplicates: (task, check) => {
-      const [newer, ...older] = refsOf(task).map(this.#open) as [Source, ...Source[]];
-      const { range } = task;
-      return uniteMasks(older.map((source) => findDuplicates(source, newer, { check, range })));
-    },
-    sharedRows: (task, check) => {
-      const { sources: _, ...wanted } = task;
-      return findShared(refsOf(task).map(this.#open), { check, ...wanted });
-    },
-    matches: (task, check) => {
-      const { masks, rowCount } = scanMatches(task, this.#open, { check });
-      return { mask: uniteMasks(masks), rowCount };
-    },
-    digests: (task, check) => digestSources(task, this.#open, { check }, new BlockDigestCache()),
-    rowHashes: (task, check) => placeHashes(task, this.#open, { check }),
   };
 }

@@ -1,5 +1,5 @@
 import type { RingInstance } from "../member.js";
-import { TokenPlan } from "../tokens/plan-tokens.js";
+import { TokenPlan } from "../plan-tokens.js";
 
 /** An ACTIVE and healthy member without tokens, changed as wanted. */
 export function fakeMember(id: string, changes: Partial<RingInstance> = {}): RingInstance {

@@ -1,7 +1,7 @@
 import { silentLogger } from "@skald/runtime/log";
-import { Lifecycler, type LifecyclerOptions } from "../life/lifecycler.js";
-import type { RingStore } from "../store/ring-store.js";
-import { Ring, type RingOptions } from "../watch/ring.js";
+import { Lifecycler, type LifecyclerOptions } from "../lifecycler.js";
+import { Ring, type RingOptions } from "../ring.js";
+import type { RingStore } from "../ring-store.js";
 
 /** A clock that only moves when it is told to; `skewMs` is how far its wall clock is off. */
 export class FakeClock {

@@ -1,10 +1,10 @@
 import type { InstantSample } from "@skald/contracts";
 import type { Template } from "@skald/logql/template";
 import { invalidArgument, type Labels, makeLabels } from "@skald/model";
+import { expandTemplate, parseAlertTemplate } from "../rules/alert-template.js";
 import type { Rule } from "../rules/rule-group.js";
-import { expandTemplate, parseAlertTemplate } from "../template/alert-template.js";
 
-/** One alert of a rule: a label set for which its expression held. Times are ms since the epoch. */
+/** One alert of a rule: a label set for which its expression was true. Times are ms since the epoch. */
 export interface Alert {
   readonly labels: Labels;
   annotations: Labels;
@@ -19,8 +19,8 @@ export interface Alert {
   validUntilMs: number;
 }
 
-export interface AlertingOptions {
-  /** The rule's, over those of its group. */
+interface AlertingOptions {
+  /** The labels of the rule over those of its group. */
   readonly labels: Readonly<Record<string, string>>;
   readonly externalLabels: Readonly<Record<string, string>>;
   readonly externalUrl: string;
@@ -28,7 +28,7 @@ export interface AlertingOptions {
   readonly limit: number;
 }
 
-/** How long the end of an alert is told, ms: whoever sends it on may have missed it. */
+/** How long the end of an alert is sent again, ms: a receiver may have missed it. */
 const resolvedRetentionMs = 15 * 60_000;
 
 type Templates = readonly (readonly [string, Template])[];
@@ -37,7 +37,7 @@ type Templates = readonly (readonly [string, Template])[];
 export class AlertingRule {
   readonly rule: Rule;
   readonly #options: AlertingOptions;
-  /** Of labels and annotations; compiled when the first sample is found. */
+  /** Templates of labels and annotations, compiled for the first sample. */
   #templates: { readonly labels: Templates; readonly annotations: Templates } | undefined;
   readonly #alerts = new Map<string, Alert>();
 
@@ -46,7 +46,7 @@ export class AlertingRule {
     this.#options = options;
   }
 
-  /** Pending and firing ones, and with `resolved` those that ended lately. */
+  /** Pending and firing alerts, and with `resolved` alerts that ended recently. */
   alerts({ resolved = false } = {}): Alert[] {
     const all = [...this.#alerts.values()];
     return resolved ? all : all.filter(({ state }) => state !== "inactive");
@@ -58,13 +58,13 @@ export class AlertingRule {
     return states.includes("pending") ? "pending" : "inactive";
   }
 
-  /** Takes over alerts of an earlier life or an earlier form of the rule. */
+  /** Takes over alerts of an earlier run or an earlier form of the rule. */
   adopt(alerts: Iterable<Alert>): void {
     for (const alert of alerts) this.#alerts.set(keyOf(alert.labels), { ...alert });
   }
 
   /**
-   * Goes on with what the expression found at a time. Throws invalid_argument when two samples give one alert (nothing has
+   * Updates the alerts with the samples of an evaluation. Throws invalid_argument when two samples give one alert (nothing has
    * changed then), and when there are more alerts than the group may have (there are none then).
    */
   update(samples: readonly InstantSample[], nowMs: number): void {
@@ -93,7 +93,7 @@ export class AlertingRule {
     throw invalidArgument(`exceeded limit of ${limit} with ${count} alerts`);
   }
 
-  /** Alerts whose state is to be told again; marks them as told. */
+  /** Returns the alerts to send now, and marks them as sent. */
   takeDue(nowMs: number, resendMs: number, validMs: number): Alert[] {
     const due = this.alerts({ resolved: true }).filter((alert) => isDue(alert, nowMs, resendMs));
     for (const alert of due) {
@@ -150,7 +150,7 @@ export class AlertingRule {
     known.annotations = alert.annotations;
   }
 
-  /** What becomes of an alert whose expression does not hold any more. */
+  /** Updates an alert whose expression is no longer true. */
   #rest(key: string, alert: Alert, nowMs: number): void {
     if (alert.state === "firing" && this.rule.keepFiringForMs > 0) {
       alert.keptSinceMs ??= nowMs;

@@ -4,8 +4,8 @@ import { readGroup } from "../rules/group-yaml.js";
 import type { Rule } from "../rules/rule-group.js";
 import { restoreAlerts } from "./alert-states.js";
 import { AlertingRule } from "./alerting-rule.js";
+import { nextSlot, scheduleOf, slotBefore } from "./group-runner.js";
 import { RecordingRule } from "./recording-rule.js";
-import { nextSlot, scheduleOf, slotBefore } from "./schedule.js";
 
 const sample = (labels: Record<string, string>, value = 1) => ({
   labels: labelsFromObject(labels),

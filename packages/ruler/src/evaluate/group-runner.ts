@@ -1,6 +1,7 @@
 import type { InstantQuerier, InstantSample } from "@skald/contracts";
 import { type Clock, emptyLabels, errorCodeOf, fnv1a32, invalidArgument } from "@skald/model";
 import { type Logger, messageWithCauses, type Semaphore, sleep } from "@skald/runtime";
+import type { Metrics } from "@skald/runtime/metrics";
 import { tracedApart } from "@skald/runtime/tracing";
 import {
   identityOf,
@@ -17,9 +18,7 @@ import {
   type SavedAlerts,
 } from "./alert-states.js";
 import { type Alert, AlertingRule } from "./alerting-rule.js";
-import type { GroupMetrics } from "./metrics.js";
 import { type RecordedSample, RecordingRule } from "./recording-rule.js";
-import { nextSlot, type Schedule, scheduleOf, slotBefore } from "./schedule.js";
 
 export interface GroupOptions {
   readonly intervalMs: number;
@@ -32,20 +31,20 @@ export interface GroupOptions {
   readonly logsQueries: boolean;
 }
 
-export interface GroupDeps {
+interface GroupDeps {
   readonly options: GroupOptions;
   readonly querier: InstantQuerier;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: GroupMetrics;
   readonly states: AlertKeeper;
-  /** Where another ruler finds them. */
+  /** Keeps alerts where another ruler finds them. */
   readonly shared?: AlertKeeper | undefined;
-  /** Held while a group is evaluated: those of the ruler and of the tenant. */
+  /** A group holds these while it is evaluated: the turns of the tenant and of the ruler. */
   readonly turns: readonly Semaphore[];
-  /** Takes alerts that are to be sent. */
+  /** Takes alerts to send. */
   readonly notify: (tenant: string, expr: string, alerts: readonly Alert[]) => void;
-  /** Takes samples to be written; they are safe when it resolves. */
+  /** Takes samples to write. They are safe when it resolves. */
   readonly record: (
     tenant: string,
     timeMs: number,
@@ -53,13 +52,13 @@ export interface GroupDeps {
   ) => Promise<void>;
 }
 
-/** A rule and how it does. */
+/** A rule and the outcome of its last evaluation. */
 export interface RuleStatus {
   readonly rule: Rule;
   readonly work: AlertingRule | RecordingRule;
   health: "unknown" | "ok" | "err";
   lastError: string;
-  /** ms since the epoch; undefined before the first. */
+  /** ms since the epoch; undefined before the first evaluation. */
   lastEvaluationMs: number | undefined;
   evaluationSeconds: number;
 }
@@ -94,18 +93,18 @@ export class GroupRunner {
     }));
   }
 
-  /** Begins with what an earlier form of the group has, or else with what was saved. */
+  /** Starts with the state of an earlier form of the group, or else with the saved state. */
   start(before?: GroupRunner): void {
     this.#running = this.#run(before);
   }
 
-  /** Resolves when nothing of it runs any more. */
+  /** Stops the evaluations. Resolves when none runs any more. */
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#running;
   }
 
-  /** Evaluates every rule for a time, ms since the epoch; never throws but when stopped. */
+  /** Evaluates every rule for a time, ms since the epoch. Throws only when stopped. */
   async evaluate(slotMs: number): Promise<void> {
     const { clock, metrics } = this.#deps;
     const start = performance.now();
@@ -116,13 +115,13 @@ export class GroupRunner {
     await this.#save(false);
   }
 
-  /** Leaves its alerts to another ruler; call it once nothing of it runs. */
+  /** Leaves its alerts to another ruler. Call it once no evaluation runs. */
   async handOver(): Promise<void> {
     if (this.lastEvaluationMs === undefined) return;
     await this.#save(true);
   }
 
-  /** Takes over alerts and series of rules that are still the same. */
+  /** Takes over alerts and series of rules that did not change. */
   adopt(before: GroupRunner): void {
     const left = listsBy(before.rules, ({ rule }) => identityOf(rule));
     for (const status of this.rules) {
@@ -141,7 +140,7 @@ export class GroupRunner {
     this.evaluationSeconds = before.evaluationSeconds;
   }
 
-  /** Takes over what was saved before the process began, or by another ruler, of rules that no earlier form has. */
+  /** Restores alerts that this process or another ruler saved, for rules that the earlier form of the group lacks. */
   async restore(before?: GroupRunner): Promise<void> {
     const { clock, options } = this.#deps;
     const known = new Set(before?.rules.map(({ rule }) => identityOf(rule)));
@@ -175,7 +174,7 @@ export class GroupRunner {
     }
   }
 
-  /** Runs the task while it is this group's turn. */
+  /** Runs the task in this group's turn. */
   async #inTurn(task: () => Promise<void>): Promise<void> {
     const { signal } = this.#abort;
     const releases: (() => void)[] = [];
@@ -259,7 +258,7 @@ export class GroupRunner {
     }
   }
 
-  /** What cannot be read is missing: alerts begin anew then. */
+  /** Loads saved alerts. Alerts that cannot be read start over. */
   async #load(): Promise<SavedAlerts[]> {
     const { states, shared } = this.#deps;
     try {
@@ -276,16 +275,12 @@ export class GroupRunner {
         ? [{ rule: identityOf(rule), alerts: work.alerts({ resolved: true }) }]
         : [],
     );
-    return {
-      version: alertsVersion,
-      group: this.key,
-      savedAtMs: this.lastEvaluationMs ?? 0,
-      rules,
-    };
+    const savedAtMs = this.lastEvaluationMs ?? 0;
+    return { version: alertsVersion, group: this.key, savedAtMs, rules };
   }
 }
 
-/** The items by a key, those of one key in their order. */
+/** Groups items by a key, in their order. */
 function listsBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const lists = new Map<string, T[]>();
   for (const item of items) {
@@ -303,7 +298,116 @@ function workOf(rule: Rule, { group }: PlacedGroup, options: GroupOptions) {
   return new AlertingRule(rule, { labels, externalLabels, externalUrl, limit: group.limit });
 }
 
-/** What the rules API tells of an error: nothing of a fault of the program. */
+/** The text of an error in the rules API, which hides faults of the program. */
 function textOf(error: unknown): string {
   return errorCodeOf(error) === "internal" ? "internal server error" : messageWithCauses(error);
+}
+
+/**
+ * The times at which a group is evaluated, `offset + n * interval`, in ms since the epoch. The offset comes from the name of the group, so
+ * that the groups of a ruler spread over the interval and a restart changes nothing.
+ */
+interface Schedule {
+  readonly intervalMs: number;
+  readonly offsetMs: number;
+}
+
+export function scheduleOf(key: string, intervalMs: number): Schedule {
+  return { intervalMs, offsetMs: fnv1a32(key) % intervalMs };
+}
+
+/** The last time of the schedule that is not after `ms`. */
+export function slotBefore({ intervalMs, offsetMs }: Schedule, ms: number): number {
+  return Math.floor((ms - offsetMs) / intervalMs) * intervalMs + offsetMs;
+}
+
+/** The slot after an evaluation that was meant for `slotMs` and ended at `nowMs`, and the slots missed until then. */
+export function nextSlot(
+  schedule: Schedule,
+  slotMs: number,
+  nowMs: number,
+): { readonly slotMs: number; readonly missed: number } {
+  const { intervalMs } = schedule;
+  const last = slotBefore(schedule, nowMs);
+  // A clock that was set back must not stop the group.
+  if (last < slotMs - intervalMs) return { slotMs: last + intervalMs, missed: 0 };
+  // The slot that has begun in the meantime is late but not lost.
+  const missed = Math.max(0, (last - slotMs) / intervalMs - 1);
+  return { slotMs: slotMs + (missed + 1) * intervalMs, missed };
+}
+
+/** The metrics of groups, under the names that dashboards of rules ask for. */
+export class GroupMetrics {
+  readonly #hidesGroups: boolean;
+  readonly #counters;
+  readonly #gauges;
+  readonly #seconds;
+
+  constructor(metrics: Metrics, options: { readonly hidesGroups: boolean }) {
+    const labels = ["user", "rule_group"];
+    const counter = (name: string, help: string) =>
+      metrics.counter(`prometheus_rule_${name}_total`, help, labels);
+    const gauge = (name: string, help: string) =>
+      metrics.gauge(`prometheus_rule_group_${name}`, help, labels);
+    const seconds = (name: string, help: string) =>
+      metrics.histogram(`prometheus_rule_${name}_duration_seconds`, help, ["user"]);
+    this.#hidesGroups = options.hidesGroups;
+    this.#counters = {
+      evaluations: counter("evaluations", "Evaluations of rules."),
+      failures: counter("evaluation_failures", "Evaluations that failed."),
+      iterations: counter("group_iterations", "Evaluations of groups that were due."),
+      missed: counter(
+        "group_iterations_missed",
+        "Evaluations of groups left out for want of time.",
+      ),
+    };
+    this.#gauges = {
+      rules: gauge("rules", "Rules of the group."),
+      interval: gauge("interval_seconds", "Time between evaluations."),
+      seconds: gauge("last_duration_seconds", "Time of the last evaluation."),
+      last: gauge("last_evaluation_timestamp_seconds", "When it was evaluated last."),
+    };
+    this.#seconds = {
+      rule: seconds("evaluation", "Time that rules took."),
+      group: seconds("group", "Time that groups took."),
+    };
+  }
+
+  /** Adds a group that is evaluated from now on. */
+  added(placed: PlacedGroup, intervalMs: number): void {
+    const labels = this.#labels(placed);
+    this.#gauges.rules.set(labels, placed.group.rules.length);
+    this.#gauges.interval.set(labels, intervalMs / 1000);
+    for (const counter of Object.values(this.#counters)) counter.inc(labels, 0);
+  }
+
+  removed(placed: PlacedGroup): void {
+    if (this.#hidesGroups) return;
+    const metrics = [...Object.values(this.#counters), ...Object.values(this.#gauges)];
+    for (const metric of metrics) metric.remove(this.#labels(placed));
+  }
+
+  ruleEvaluated(placed: PlacedGroup, seconds: number, failed: boolean): void {
+    const labels = this.#labels(placed);
+    this.#counters.evaluations.inc(labels);
+    if (failed) this.#counters.failures.inc(labels);
+    this.#seconds.rule.observe({ user: placed.tenant }, seconds);
+  }
+
+  evaluated(placed: PlacedGroup, seconds: number, nowMs: number): void {
+    const labels = this.#labels(placed);
+    this.#counters.iterations.inc(labels);
+    this.#seconds.group.observe({ user: placed.tenant }, seconds);
+    this.#gauges.seconds.set(labels, seconds);
+    this.#gauges.last.set(labels, nowMs / 1000);
+  }
+
+  missed(placed: PlacedGroup, count: number): void {
+    this.#counters.missed.inc(this.#labels(placed), count);
+    this.#counters.iterations.inc(this.#labels(placed), count);
+  }
+
+  #labels({ tenant, namespace, group }: PlacedGroup) {
+    return { user: tenant, rule_group: this.#hidesGroups ? "" : `${namespace};${group.name}` };
+  }
 }

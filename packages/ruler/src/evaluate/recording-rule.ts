@@ -3,13 +3,13 @@ import { invalidArgument, type Labels, makeLabels } from "@skald/model";
 import type { Rule } from "../rules/rule-group.js";
 import { keyOf, pairsOf } from "./alerting-rule.js";
 
-/** A sample to be written; the value undefined says that its series has ended. */
+/** A sample to write. An undefined value ends its series. */
 export interface RecordedSample {
   readonly labels: Labels;
   readonly value: number | undefined;
 }
 
-/** Makes series out of what an expression finds. */
+/** Makes series from the samples of an expression. */
 export class RecordingRule {
   readonly rule: Rule;
   readonly #labels: readonly [string, string][];
@@ -23,12 +23,12 @@ export class RecordingRule {
     this.#limit = limit;
   }
 
-  /** Goes on with the series of an earlier form of the rule. */
+  /** Takes over the series of an earlier form of the rule. */
   adopt(other: RecordingRule): void {
     this.#series = other.#series;
   }
 
-  /** The samples of one evaluation. Throws invalid_argument when two are of one series, and at more than the group may have. */
+  /** The samples of one evaluation. Throws invalid_argument when two samples are of one series, and above the limit of the group. */
   update(samples: readonly InstantSample[]): RecordedSample[] {
     const series = new Map<string, Labels>();
     const made: RecordedSample[] = [];

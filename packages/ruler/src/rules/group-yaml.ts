@@ -4,7 +4,7 @@ import { isMap, isPair, isScalar, isSeq, LineCounter, type ParsedNode, stringify
 import type { Rule, RuleGroup } from "./rule-group.js";
 
 const nsPerMs = 1_000_000n;
-/** Tokens of YAML for each MiB of text; rules as people write them have half as many. */
+/** Most tokens of YAML per MiB of text. Rules that people write have half as many. */
 const maxTokensPerMib = 500_000;
 const mib = 1024 * 1024;
 const noGroup: RuleGroup = {
@@ -25,7 +25,7 @@ export function readGroups(text: string): readonly RuleGroup[] {
   return reader.list(reader.map(root).get("groups")).map((node) => reader.group(node));
 }
 
-/** A group as YAML shows it: what is as by default is left out. */
+/** A group as plain data for YAML, without defaults. */
 export function plainGroup(group: RuleGroup): Record<string, unknown> {
   const { name, intervalMs, queryOffsetMs, limit, labels, rules } = group;
   return {
@@ -67,7 +67,7 @@ type Node = ParsedNode | null;
 function open(text: string): { reader: Reader; root: Node } {
   const lines = new LineCounter();
   const maxTokens = maxTokensPerMib * Math.ceil(text.length / mib);
-  // All that is not a map or a list is a text: `for: 5m`, `limit: 10`, and a label `on: yes` alike.
+  // Every scalar is a text: `for: 5m`, `limit: 10`, and a label `on: yes`.
   const { document, errors } = parseYaml(text, { schema: "failsafe", lines, maxTokens });
   const reader = new Reader(lines);
   const [error] = errors;
@@ -76,7 +76,7 @@ function open(text: string): { reader: Reader; root: Node } {
   return { reader, root: isAbsent(root) ? null : root };
 }
 
-/** Nothing, or what YAML takes for nothing. */
+/** True for a missing node, and for YAML's forms of null. */
 function isAbsent(node: Node | undefined): boolean {
   if (node === null || node === undefined) return true;
   return (
@@ -84,7 +84,7 @@ function isAbsent(node: Node | undefined): boolean {
   );
 }
 
-/** Turns nodes into values; what does not fit is told with its place. */
+/** Turns nodes into values. Errors name their place. */
 class Reader {
   readonly #lines: LineCounter;
 

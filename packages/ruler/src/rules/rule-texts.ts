@@ -1,9 +1,11 @@
-import type { JobOptions, WorkerPool } from "@skald/runtime";
-import type { CheckedGroup, RuleGroup } from "./rule-group.js";
-import type { RuleJobName } from "./rule-jobs.js";
+import { parseQuery, printQuery } from "@skald/logql";
+import { invalidArgument } from "@skald/model";
+import type { JobHandler, JobOptions, WorkerPool } from "@skald/runtime";
+import { readGroup, readGroups, writeYaml } from "./group-yaml.js";
+import { type CheckedGroup, checkGroups, type RuleGroup } from "./rule-group.js";
 
 interface TextOptions {
-  /** On whose account the text is read or written. */
+  /** The tenant that pays for the work. */
   readonly tenant: string;
   readonly signal: AbortSignal;
 }
@@ -35,7 +37,7 @@ export class RuleTexts {
   }
 
   #read<T>(name: RuleJobName, text: Uint8Array, options: TextOptions): Promise<T> {
-    // A copy of its own: the text may be a part of a larger buffer.
+    // It is copied, because it may be part of a larger buffer.
     const payload = new Uint8Array(text);
     return this.#run(name, payload, { ...options, cost: text.length, transfer: [payload.buffer] });
   }
@@ -48,4 +50,31 @@ export class RuleTexts {
     const share = { tenant, actors: [], cost };
     return this.#pool.run<T>(name, payload, { lane: "query", share, ...options });
   }
+}
+
+/** The jobs of `RuleTexts`, for a worker thread. */
+export const ruleJobs = {
+  read_rule_group: (text: Uint8Array) => {
+    const group = readGroup(textOf(text));
+    const problems = checkGroups([group]);
+    return { value: { group: problems.length === 0 ? withQueries(group) : group, problems } };
+  },
+  read_rule_groups: (text: Uint8Array) => {
+    const groups = readGroups(textOf(text));
+    const [problem] = checkGroups(groups);
+    if (problem !== undefined) throw invalidArgument(problem);
+    return { value: groups.map(withQueries) };
+  },
+  write_rules: (plain: unknown) => ({ value: writeYaml(plain) }),
+} as const satisfies Record<string, JobHandler>;
+
+export type RuleJobName = keyof typeof ruleJobs;
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
+}
+
+function withQueries(group: RuleGroup): RuleGroup {
+  const rules = group.rules.map((rule) => ({ ...rule, query: printQuery(parseQuery(rule.expr)) }));
+  return { ...group, rules };
 }

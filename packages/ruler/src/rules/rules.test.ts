@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { checkGroups } from "./check-group.js";
 import { plainGroup, readGroup, readGroups, writeYaml } from "./group-yaml.js";
+import { checkGroups } from "./rule-group.js";
 
 describe("groups in YAML", () => {
   it("reads what it writes", () => {

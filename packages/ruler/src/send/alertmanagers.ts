@@ -3,15 +3,15 @@ import { formatRfc3339, type Labels, labelsToObject, makeLabels } from "@skald/m
 import { type Logger, messageWithCauses, retry, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import { type Alert, pairsOf } from "../evaluate/alerting-rule.js";
-import { type Connection, post } from "./post.js";
+import { type Connection, postOrRefuse, Refused } from "./post.js";
 import type { Relabel } from "./relabel.js";
 
-export interface AlertmanagerOptions {
+interface AlertmanagerOptions {
   readonly urls: readonly string[];
-  /** The hosts are names of SRV records. */
+  /** Whether the hosts are names of SRV records. */
   readonly discovers: boolean;
   readonly refreshMs: number;
-  /** Alerts that may wait for one Alertmanager; older ones are dropped for new ones. */
+  /** Alerts that may wait for one Alertmanager. New alerts replace the oldest beyond it. */
   readonly capacity: number;
   readonly connection: Connection;
   readonly relabel: Relabel;
@@ -20,14 +20,14 @@ export interface AlertmanagerOptions {
   readonly datasourceUid: string;
 }
 
-export interface AlertmanagerDeps {
+interface AlertmanagerDeps {
   readonly options: AlertmanagerOptions;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly resolve?: typeof resolveSrv;
 }
 
-/** An alert as version 2 of the API has it. */
+/** An alert in version 2 of the API. */
 interface SentAlert {
   readonly startsAt: string;
   readonly endsAt: string;
@@ -39,10 +39,10 @@ interface SentAlert {
 const maxBatch = 64;
 const retries = { maxRetries: 3, minBackoffMs: 250, maxBackoffMs: 5000 };
 const path = "/api/v2/alerts";
-/** What a stop waits for alerts that are on their way, ms. */
+/** How long a stop waits for alerts on their way, ms. */
 const maxStopMs = 2000;
 
-/** Sends alerts to each of some Alertmanagers; one that does not answer holds up no other. */
+/** Sends alerts to each Alertmanager. One that does not answer does not hold up the others. */
 export class Alertmanagers {
   readonly #deps: AlertmanagerDeps;
   readonly #queues = new Map<string, AlertQueue>();
@@ -94,7 +94,7 @@ export class Alertmanagers {
     this.#discovery = this.#discover();
   }
 
-  /** Gives alerts that wait a moment to go out. */
+  /** Stops, after waiting a moment for alerts to go out. */
   async stop(): Promise<void> {
     const left = [...this.#queues.values()].map((queue) => queue.idle());
     await Promise.race([Promise.all(left), sleep(maxStopMs, this.#abort.signal)]);
@@ -103,7 +103,7 @@ export class Alertmanagers {
     await this.#discovery;
   }
 
-  /** Puts alerts of a rule into the queues; returns at once. */
+  /** Puts alerts of a rule into the queues and returns at once. */
   send(expr: string, alerts: readonly Alert[]): void {
     const { options } = this.#deps;
     const made: SentAlert[] = [];
@@ -115,7 +115,7 @@ export class Alertmanagers {
     for (const queue of this.#queues.values()) queue.add(made);
   }
 
-  /** Labels of all alerts, where the alert does not have its own. */
+  /** The labels of an alert over the labels of all alerts. */
   #labelsOf(labels: Labels): Labels {
     return makeLabels([...Object.entries(this.#deps.options.externalLabels), ...pairsOf(labels)]);
   }
@@ -155,7 +155,7 @@ export class Alertmanagers {
   }
 }
 
-/** Where `http://_http._tcp.name/path` leads. */
+/** Resolves `http://_http._tcp.name/path` to addresses. */
 async function lookUp(text: string, resolve: typeof resolveSrv): Promise<string[]> {
   const url = new URL(text);
   const found = await resolve(url.hostname);
@@ -167,12 +167,9 @@ async function lookUp(text: string, resolve: typeof resolveSrv): Promise<string[
   });
 }
 
-interface Counts {
-  readonly sent: ReturnType<Metrics["counter"]>;
-  readonly errors: ReturnType<Metrics["counter"]>;
-  readonly dropped: ReturnType<Metrics["counter"]>;
+type Counts = Readonly<Record<"sent" | "errors" | "dropped", ReturnType<Metrics["counter"]>>> & {
   readonly latency: ReturnType<Metrics["histogram"]>;
-}
+};
 
 interface QueueOptions {
   readonly capacity: number;
@@ -182,7 +179,7 @@ interface QueueOptions {
   readonly signal: AbortSignal;
 }
 
-/** What waits for one Alertmanager, sent batch by batch. */
+/** The alerts that wait for one Alertmanager. They go out in batches. */
 class AlertQueue {
   readonly #url: string;
   readonly #name: string;
@@ -231,7 +228,7 @@ class AlertQueue {
   async #send(): Promise<void> {
     const { counts, log } = this.#options;
     const { signal } = this.#abort;
-    // What one evaluation makes comes together, rule by rule.
+    // The alerts of one evaluation come rule by rule: wait for all of them.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, maxBatch);
@@ -254,23 +251,7 @@ class AlertQueue {
     const { connection } = this.#options;
     const headers = { ...connection.headers, "content-type": "application/json" };
     const body = Buffer.from(JSON.stringify(batch));
-    const { status, text } = await post(
-      this.#url,
-      body,
-      { ...connection, headers },
-      this.#abort.signal,
-    );
-    if (status >= 200 && status < 300) return;
-    throw new Refused(status, `answered ${status}: ${text.slice(0, 500)}`);
-  }
-}
-
-class Refused extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
+    await postOrRefuse(this.#url, body, { ...connection, headers }, this.#abort.signal);
   }
 }
 
@@ -294,14 +275,14 @@ function timeText(ms: number): string {
   return formatRfc3339(BigInt(ms) * 1_000_000n);
 }
 
-/** Shows the expression in Grafana. */
+/** A link that shows the expression in Grafana. */
 function linkOf(expr: string, { externalUrl, datasourceUid }: AlertmanagerOptions): string {
   const datasource = { type: "loki", uid: datasourceUid };
   const left = { queries: [{ datasource, expr, queryType: "range" }] };
   return `${externalUrl.replace(/\/+$/, "")}/explore?left=${encodeURIComponent(JSON.stringify(left))}`;
 }
 
-/** Why an address is none; undefined when it is one. */
+/** Says what is wrong with a URL; undefined when nothing is. */
 export function urlProblem(text: string): string | undefined {
   try {
     const { protocol } = new URL(text);

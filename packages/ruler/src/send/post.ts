@@ -3,22 +3,22 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { deadline } from "@skald/runtime";
 
-/** How a server of others is spoken to. */
+/** How to talk to a server outside Skald. */
 export interface Connection {
   readonly timeoutMs: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly credentials: Credentials;
   readonly tls?: ConnectionTls;
-  /** Of an answer only so much is kept, bytes; 4096 if not given. */
+  /** Bytes of an answer to keep; 4096 when absent. */
   readonly maxAnswerBytes?: number;
 }
 
-/** Files are read for each request: what is in them may change. */
+/** Credentials of a server. Files are read for each request, because they may change. */
 export interface Credentials {
   readonly user?: string;
   readonly password?: string;
   readonly passwordFile?: string;
-  /** `Bearer` as a rule. */
+  /** `Bearer` when empty. */
   readonly type?: string;
   readonly token?: string;
   readonly tokenFile?: string;
@@ -32,7 +32,7 @@ export interface ConnectionTls {
   readonly insecureSkipVerify?: boolean;
 }
 
-export interface PostAnswer {
+interface PostAnswer {
   readonly status: number;
   /** The start of the body. */
   readonly text: string;
@@ -40,7 +40,23 @@ export interface PostAnswer {
 
 const usualAnswerBytes = 4096;
 
-/** Posts a body and tells the answer, whatever its status. Throws when there is none in time. */
+/** The server answered with a status other than 2xx. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, text: string) {
+    super(`answered ${status}: ${text.slice(0, 500)}`);
+    this.status = status;
+  }
+}
+
+/** Posts a body. Throws Refused when the answer is not 2xx, and another error when there is no answer in time. */
+export async function postOrRefuse(...args: Parameters<typeof post>): Promise<void> {
+  const { status, text } = await post(...args);
+  if (status < 200 || status >= 300) throw new Refused(status, text);
+}
+
+/** Posts a body and returns the answer, whatever its status. Throws when there is no answer in time. */
 export async function post(
   url: string,
   body: Uint8Array,

@@ -9,7 +9,7 @@ import {
 } from "@skald/model";
 import { pairsOf } from "../evaluate/alerting-rule.js";
 
-/** One step of relabelling, read from what Prometheus calls a relabel config. */
+/** Changes labels; undefined when it drops the label set. */
 export type Relabel = (labels: Labels) => Labels | undefined;
 
 const actions = [
@@ -38,7 +38,7 @@ interface Step {
 
 const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 
-/** Compiles steps that follow each other; the result is undefined where one drops the label set. Throws invalid_argument. */
+/** Compiles a list of Prometheus relabel configs, which run in order. Throws invalid_argument. */
 export function compileRelabels(configs: readonly Readonly<Record<string, unknown>>[]): Relabel {
   const steps = configs.map(readStep);
   return (labels) => {
@@ -117,12 +117,12 @@ function apply(step: Step, labels: Labels): Labels | undefined {
   }
 }
 
-/** An empty value takes the label away. */
+/** Sets a label. An empty value removes it. */
 function withLabel(labels: Labels, name: string, value: string): Labels {
   return makeLabels([...pairsOf(labels), [name, value]]);
 }
 
-/** The last eight bytes of the MD5 of a text, as Prometheus has it. */
+/** The last eight bytes of the MD5 of a text, as Prometheus uses it. */
 function hashOf(text: string): bigint {
   return createHash("md5").update(text).digest().readBigUInt64BE(8);
 }

@@ -1,6 +1,5 @@
 import type { WorkerPool } from "@skald/runtime";
-import { type RuleJobName, ruleJobs } from "../rules/rule-jobs.js";
-import { RuleTexts } from "../rules/rule-texts.js";
+import { type RuleJobName, RuleTexts, ruleJobs } from "../rules/rule-texts.js";
 
 /** Reads and writes rules in the thread of the test; `jobs` gets the name of each job. */
 export function testTexts(jobs: string[] = []): RuleTexts {

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { expandEnv } from "./expand-env.js";
 import * as field from "./field.js";
-import { loadSettings } from "./load-settings.js";
-import { nearest } from "./nearest.js";
-import { readSchema } from "./schema.js";
+import { expandEnv, loadSettings } from "./load-settings.js";
+import { readSchema } from "./settings.js";
+import { nearest } from "./undeclared.js";
 import { formatDurationMs, formatSizeBytes, parseDurationMs, parseSizeBytes } from "./value.js";
 
 const item = field.section("", { name: field.text("", "name") });

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "@jest/globals";
-import { expandEnv } from "./expand-env.js";
+import { expandEnv } from "./load-settings.js";
 
 const env = { HOST: "db", EMPTY: "", OTHER: "o" };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { z } from "zod";
 import * as field from "./field.js";
-import { noteOf, sectionHelpOf } from "./note.js";
+import { noteOf, sectionHelpOf } from "./field.js";
 
 /** Parses as a flag or a scalar of YAML would be. */
 function parse(schema: field.Field<unknown>, text: unknown): unknown {

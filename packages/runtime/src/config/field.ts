@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { type FieldNote, type FieldOptions, noteField, noteSection } from "./note.js";
 import {
   formatDurationMs,
   formatSizeBytes,
@@ -15,10 +14,11 @@ import {
 } from "./value.js";
 
 /**
- * One declaration per key of the configuration: from it come the type, the YAML key, the flag, the default, the
- * validation, the help and the page of docs. A section is a zod object of such fields; keys are spelled as in YAML.
+ * One declaration per key of the configuration gives its type, YAML key, flag, default, validation, help and line in the
+ * docs. A section is a zod object of such fields; keys are spelled as in YAML.
  *
- * `flag` is written without a dash; a key without one can only be set in the file.
+ * A flag is written without a dash. It follows from the key where the section has a prefix of flags; a key without a flag can
+ * only be set in the file.
  */
 export type Field<T> = z.ZodType<T>;
 
@@ -34,11 +34,30 @@ export interface NumberOptions {
   readonly max?: number;
 }
 
-/** Declares keys that belong together. */
-export function section<S extends z.core.$ZodLooseShape>(help: string, shape: S): Section<S> {
-  const schema = z.object(shape);
-  noteSection(schema, help);
+/** Declares keys that belong together; a prefix gives them flags, see `flagged`. */
+export function section<S extends z.core.$ZodLooseShape>(
+  help: string,
+  shape: S,
+  flagPrefix?: string,
+): Section<S> {
+  const schema = z.object(flagPrefix === undefined ? shape : flagged(flagPrefix, shape));
+  sectionHelp.set(schema, help);
   return schema;
+}
+
+/**
+ * Gives every key without a flag the flag `<prefix><key>`, written with dashes; keys of a section within it
+ * `<prefix><section>.<key>`. Lists of sections and free data have none.
+ */
+export function flagged<S extends z.core.$ZodLooseShape>(prefix: string, shape: S): S {
+  for (const [key, schema] of Object.entries(shape)) {
+    const flag = prefix + key.replaceAll("_", "-");
+    const note = fieldNotes.get(schema);
+    if (note === undefined) flagged(`${flag}.`, (schema as unknown as z.ZodObject).shape);
+    else if (note.flag === undefined && note.kind !== "data" && note.kind !== "sections")
+      fieldNotes.set(schema, { ...note, flag });
+  }
+  return shape;
 }
 
 const anyText = z.string();
@@ -46,15 +65,17 @@ const anyText = z.string();
 export function text(
   value: string,
   help: string,
-  flag?: string,
+  flag?: string | FieldOptions<string>,
   options?: FieldOptions<string>,
 ): Field<string> {
-  return declare(anyText, { ...scalar("text", help, flag), defaultValue: value, ...options });
+  const note = { ...scalar("text", help), ...given(flag, options), defaultValue: value };
+  return declare(anyText, note);
 }
 
 /** A text that is never shown. */
 export function secret(help: string, flag?: string): Field<string> {
-  return declare(anyText, { ...scalar("text", help, flag), defaultValue: "", secret: true });
+  const note = { ...scalar("text", help), ...given(flag), defaultValue: "", secret: true };
+  return declare(anyText, note);
 }
 
 /** One of a few words. */
@@ -70,7 +91,8 @@ export function choice<const T extends string>(
       ? { value: word as T }
       : { problem: `"${word}" is not one of ${words.map((w) => w || '""').join(", ")}` },
   );
-  return declare(schema, { ...scalar(words.join(" | "), help, flag), defaultValue: value });
+  const note = { ...scalar(words.join(" | "), help), ...given(flag), defaultValue: value };
+  return declare(schema, note);
 }
 
 const booleanText = fromText(parseBoolean);
@@ -79,100 +101,44 @@ const booleanText = fromText(parseBoolean);
 export function toggle(
   value: boolean,
   help: string,
-  flag?: string,
+  flag?: string | FieldOptions<boolean>,
   options?: FieldOptions<boolean>,
 ): Field<boolean> {
-  const note = { ...scalar("boolean", help, flag), kind: "boolean" as const, defaultValue: value };
-  return declare(booleanText, { ...note, ...options });
+  const note = { ...scalar("boolean", help), ...given(flag, options), defaultValue: value };
+  return declare(booleanText, { ...note, kind: "boolean" });
 }
 
-const integerText = numeric(parseInteger, String);
-
-export function integer(
-  value: number,
-  help: string,
-  flag?: string,
-  options?: NumberOptions,
-): Field<number> {
-  const note = { ...scalar("integer", help, flag), defaultValue: value };
-  return declare(integerText(options), note);
-}
-
-const numberText = numeric(parseNumber, String);
-
-export function float(
-  value: number,
-  help: string,
-  flag?: string,
-  options?: NumberOptions,
-): Field<number> {
-  const note = { ...scalar("number", help, flag), defaultValue: value };
-  return declare(numberText(options), note);
-}
-
-const durationText = numeric(parseDurationMs, formatDurationMs);
-
-/** A time span, held in milliseconds: `30s`, `1h30m`, `7d`. */
-export function duration(
-  value: string,
-  help: string,
-  flag?: string,
-  options?: NumberOptions,
-): Field<number> {
-  const note = {
-    ...scalar("duration", help, flag),
-    defaultValue: must(parseDurationMs(value)),
-    format: (ms: unknown) => formatDurationMs(ms as number),
-  };
-  return declare(durationText(options), note);
-}
-
-const sizeText = numeric(parseSizeBytes, (bytes) => String(formatSizeBytes(bytes)));
-
-/** A size, held in bytes: `256KB`, `1.5GB` or a number; powers of 1024. */
-export function size(
-  value: string,
-  help: string,
-  flag?: string,
-  options?: NumberOptions,
-): Field<number> {
-  const note = {
-    ...scalar("size", help, flag),
-    defaultValue: must(parseSizeBytes(value)),
-    format: (bytes: unknown) => formatSizeBytes(bytes as number),
-  };
-  return declare(sizeText(options), note);
-}
+export const integer = numeric<number>("integer", parseInteger, (value) => value);
+export const float = numeric<number>("number", parseNumber, (value) => value);
+/** A time span in milliseconds: `30s`, `1h30m`, `7d`. */
+export const duration = numeric<string>("duration", parseDurationMs, formatDurationMs);
+/** A size in bytes: `256KB`, `1.5GB` or a number; powers of 1024. */
+export const size = numeric<string>("size", parseSizeBytes, formatSizeBytes);
 
 const timeText = fromText(parseTimeMs);
 
-/** A point in time, held in milliseconds since the epoch; 0 is none. */
+/** A point in time in milliseconds since the epoch; 0 is none. */
 export function time(help: string, flag?: string): Field<number> {
-  const note = {
-    ...scalar("time", help, flag),
-    defaultValue: 0,
-    format: (ms: unknown) => formatTimeMs(ms as number),
-  };
-  return declare(timeText, note);
+  const format = (ms: unknown) => formatTimeMs(ms as number);
+  return declare(timeText, { ...scalar("time", help), ...given(flag), defaultValue: 0, format });
 }
 
 const listText = z.union([z.array(z.string()), z.string().transform(splitList)]);
 
 /** Texts: a YAML list, or one text with commas. A flag may be repeated. */
 export function list(value: readonly string[], help: string, flag?: string): Field<string[]> {
-  const note = { ...scalar("list", help, flag), kind: "list" as const, defaultValue: [...value] };
-  return declare(listText, note);
+  const note = { ...scalar("list", help), ...given(flag), defaultValue: [...value] };
+  return declare(listText, { ...note, kind: "list" });
 }
 
 /** Any YAML that fits the zod schema given; `type` is what help and docs call it. */
 export function data<T>(schema: z.ZodType<T>, value: T, type: string, help: string): Field<T> {
-  const note = { ...scalar(type, help, undefined), kind: "data" as const, defaultValue: value };
-  return declare(schema, note);
+  return declare(schema, { ...scalar(type, help), kind: "data", defaultValue: value });
 }
 
 const anyMap = z.record(z.string(), z.unknown());
 
-/** Keys that nothing is known of. */
+/** A map whose keys are not declared. */
 export function map(help: string): Field<Record<string, unknown>> {
   return data(anyMap, {}, "map", help);
 }
@@ -182,7 +148,7 @@ export function maps(help: string): Field<Record<string, unknown>[]> {
   return data(z.array(anyMap), [], "list of maps", help);
 }
 
-/** Such maps by a name of the user's choice. */
+/** Such maps by names that the user chooses. */
 export function mapOfMaps(help: string): Field<Record<string, Record<string, unknown>>> {
   return data(z.record(z.string(), anyMap), {}, "map of maps", help);
 }
@@ -192,7 +158,7 @@ export function textMap(help: string): Field<Record<string, string>> {
   return data(z.record(z.string(), z.string()), {}, "map of texts", help);
 }
 
-/** `check` says what is wrong with the items, beyond each for itself. */
+/** `check` returns what is wrong with the items together. */
 export interface SectionsOptions<T> {
   readonly check?: (items: readonly T[]) => string | undefined;
 }
@@ -203,19 +169,23 @@ export function sections<S extends z.ZodObject>(
   help: string,
   options: SectionsOptions<z.infer<S>> = {},
 ): Field<z.infer<S>[]> {
-  const note = { ...scalar("list of sections", help, undefined), defaultValue: [], items };
+  const note = { ...scalar("list of sections", help), defaultValue: [], items };
   return declare(z.array(items), { ...note, ...options, kind: "sections" });
 }
 
-function scalar(type: string, help: string, flag: string | undefined) {
-  const note = { kind: "scalar" as const, type, help, format: (value: unknown) => value };
-  return flag === undefined ? note : { ...note, flag };
+function scalar(type: string, help: string) {
+  return { kind: "scalar" as const, type, help, format: (value: unknown) => value };
+}
+
+/** The flag and the options of a declaration; either may be left out. */
+function given<Options extends object>(flag?: string | Options, options?: Options) {
+  return typeof flag === "string" ? { ...options, flag } : { ...flag, ...options };
 }
 
 function declare<T>(schema: z.ZodType<T>, note: FieldNote): Field<T> {
   // The default is a value of the output type: zod does not run it through the schema.
   const withDefault = z._default(schema, note.defaultValue as never);
-  noteField(withDefault, note);
+  fieldNotes.set(withDefault, note);
   return withDefault as unknown as Field<T>;
 }
 
@@ -228,11 +198,12 @@ function fromText<T>(parse: (text: string) => Parsed<T>): z.ZodType<T> {
   }) as unknown as z.ZodType<T>;
 }
 
-/** Schemas of a number within a range, from 0 upward unless it says else; fields without a range share one. */
-function numeric(
+/** Declares numbers of a kind, from 0 up unless the options say otherwise; fields without a range share one schema. */
+function numeric<Value extends string | number>(
+  type: string,
   parse: (text: string) => Parsed<number>,
-  show: (value: number) => string,
-): (range?: NumberOptions) => z.ZodType<number> {
+  show: (value: number) => string | number,
+) {
   const within = ({ min = 0, max = Number.POSITIVE_INFINITY }: NumberOptions): z.ZodType<number> =>
     fromText((input) => {
       const parsed = parse(input);
@@ -242,10 +213,60 @@ function numeric(
       return parsed;
     });
   const usual = within({});
-  return (range) => (range?.min === undefined && range?.max === undefined ? usual : within(range));
+  const format = (value: unknown) => show(value as number);
+  return (
+    value: Value,
+    help: string,
+    flag?: string | NumberOptions,
+    options?: NumberOptions,
+  ): Field<number> => {
+    const { min, max, ...named }: NumberOptions & { flag?: string } = given(flag, options);
+    const range = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
+    const schema = min === undefined && max === undefined ? usual : within(range);
+    const defaultValue = must(parse(String(value)));
+    return declare(schema, { ...scalar(type, help), ...named, defaultValue, format });
+  };
 }
 
 function must<T>(parsed: Parsed<T>): T {
   if ("problem" in parsed) throw new Error(parsed.problem);
   return parsed.value;
+}
+
+/** Options of a key. */
+export interface FieldOptions<T> {
+  /** A value that stops the start, because ignoring it would be unsafe, and what to do instead. */
+  readonly refused?: { readonly value: T; readonly why: string };
+}
+
+/** The facts of a field beside its zod type. */
+export interface FieldNote extends FieldOptions<unknown> {
+  /** How the value is written: the first three are one scalar in YAML, or the text of a flag. */
+  readonly kind: "scalar" | "boolean" | "list" | "data" | "sections";
+  /** As shown by help and docs: `duration`, `true or false`, ... */
+  readonly type: string;
+  readonly help: string;
+  readonly flag?: string;
+  readonly secret?: boolean;
+  readonly defaultValue: unknown;
+  /** Turns the value into what YAML shows. */
+  readonly format: (value: unknown) => unknown;
+  /** The section of each item, for the kind `sections`. */
+  readonly items?: z.ZodObject;
+  /** What is wrong with the items of the kind `sections`; undefined when nothing is. */
+  readonly check?: (items: never) => string | undefined;
+}
+
+// Not zod's own registry: its types unfold the schema of `items` without end.
+const fieldNotes = new WeakMap<object, FieldNote>();
+const sectionHelp = new WeakMap<object, string>();
+
+/** The note of a field; undefined for a section. */
+export function noteOf(schema: object): FieldNote | undefined {
+  return fieldNotes.get(schema);
+}
+
+/** The help of a section; empty when it has none. */
+export function sectionHelpOf(schema: object): string {
+  return sectionHelp.get(schema) ?? "";
 }

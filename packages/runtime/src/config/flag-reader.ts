@@ -1,23 +1,11 @@
-import type { IgnoredKeys, IgnoredSetting } from "./ignored.js";
-import { nearest } from "./nearest.js";
-import type { LeafNode } from "./schema.js";
-import type { Setting } from "./settings.js";
+import type { LeafNode, Setting } from "./settings.js";
+import { type IgnoredKeys, type IgnoredSetting, nearest } from "./undeclared.js";
 
-/** Flags that are no keys: what to do instead of, or before, running. */
+/** Flags that are not keys: what to do instead of, or before, running. */
 export interface CommandFlag {
   readonly name: string;
   readonly kind: "boolean" | "text";
   readonly help: string;
-}
-
-/** The command line, read. Nothing of it is applied yet, because flags win over the file they name. */
-export interface ReadFlags {
-  readonly settings: ReadonlyMap<string, Setting>;
-  /** Values of the command flags that were given; `true` or `false` for booleans. */
-  readonly commands: ReadonlyMap<string, string>;
-  readonly problems: readonly string[];
-  /** Flags without effect that were given. */
-  readonly ignored: readonly IgnoredSetting[];
 }
 
 export interface FlagOptions {
@@ -27,94 +15,89 @@ export interface FlagOptions {
 }
 
 /**
- * Reads `-x=y`, `-x y`, `--x=y` and, for booleans, `-x`; a list flag may be repeated. A flag without effect takes the next
- * argument as its value unless that looks like a flag.
+ * The flags of a command line: `-x=y`, `-x y`, `--x=y` and, for booleans, `-x`; a list flag may be repeated. A flag without
+ * effect takes the next argument as its value unless that looks like a flag. Nothing is applied yet, because flags win over
+ * the file that they name.
  */
-export function readFlags(argv: readonly string[], options: FlagOptions): ReadFlags {
-  const context: Context = {
-    byFlag: indexFlags(options.leaves),
-    commandByName: new Map(options.commands.map((command) => [command.name, command])),
-    ignoredKeys: options.ignored,
-    settings: new Map(),
-    commands: new Map(),
-    problems: [],
-    ignored: [],
-  };
-  for (let i = 0; i < argv.length; i++) {
-    const match = /^--?([^-=][^=]*)(?:=([\s\S]*))?$/.exec(argv[i]!);
-    if (match === null) {
-      context.problems.push(`unexpected argument "${argv[i]}"; flags start with a dash`);
-      continue;
+export class FlagReader {
+  readonly settings = new Map<string, Setting>();
+  /** Values of the command flags that were given; `true` or `false` for booleans. */
+  readonly commands = new Map<string, string>();
+  readonly problems: string[] = [];
+  /** Flags without effect that were given. */
+  readonly ignored: IgnoredSetting[] = [];
+  readonly #leaves: ReadonlyMap<string, LeafNode>;
+  readonly #commands: ReadonlyMap<string, CommandFlag>;
+  readonly #ignored: IgnoredKeys;
+
+  constructor(argv: readonly string[], { leaves, commands, ignored }: FlagOptions) {
+    this.#leaves = indexFlags(leaves);
+    this.#commands = new Map(commands.map((command) => [command.name, command]));
+    this.#ignored = ignored;
+    for (let i = 0; i < argv.length; i++) {
+      const match = /^--?([^-=][^=]*)(?:=([\s\S]*))?$/.exec(argv[i]!);
+      if (match === null) {
+        this.problems.push(`unexpected argument "${argv[i]}"; flags start with a dash`);
+        continue;
+      }
+      const name = match[1]!;
+      let value = match[2];
+      const needs = this.#valueNeed(name);
+      const next = argv[i + 1];
+      if (value === undefined && needs !== "no" && (needs === "yes" || !looksLikeFlag(next))) {
+        value = next;
+        i++;
+      }
+      if (value === undefined && needs === "yes") this.problems.push(`flag -${name} needs a value`);
+      else this.#read(name, value ?? "true");
     }
-    const name = match[1]!;
-    let value = match[2];
-    const needs = valueNeed(context, name);
-    const next = argv[i + 1];
-    if (value === undefined && needs !== "no" && (needs === "yes" || !looksLikeFlag(next))) {
-      value = next;
-      i++;
+  }
+
+  /** Whether a boolean command flag was given. */
+  isOn(name: string): boolean {
+    return this.commands.get(name) === "true";
+  }
+
+  /** Whether a flag that is given without `=` takes the next argument. */
+  #valueNeed(name: string): "yes" | "no" | "unless it is a flag" {
+    const kind = this.#commands.get(name)?.kind ?? this.#leaves.get(name)?.note.kind;
+    if (kind !== undefined) return kind === "boolean" ? "no" : "yes";
+    return this.#ignored.whyOf(`-${name}`) === undefined ? "no" : "unless it is a flag";
+  }
+
+  #read(name: string, value: string): void {
+    const command = this.#commands.get(name);
+    const leaf = this.#leaves.get(name);
+    if (command === undefined && leaf === undefined) this.#readUndeclared(name, value);
+    else if (command === undefined) this.#readKey(name, leaf as LeafNode, value);
+    else if (command.kind === "boolean" && value !== "true" && value !== "false")
+      this.problems.push(`flag -${name}: "${value}" is not true or false`);
+    else this.commands.set(name, value);
+  }
+
+  #readKey(name: string, { schema, note, path }: LeafNode, text: string): void {
+    const result = schema.safeParse(text);
+    if (!result.success) {
+      for (const issue of result.error.issues)
+        this.problems.push(`flag -${name}: ${issue.message}`);
+      return;
     }
-    if (value === undefined && needs === "yes")
-      context.problems.push(`flag -${name} needs a value`);
-    else readFlag(context, name, value ?? "true");
+    const before = note.kind === "list" ? this.settings.get(path)?.value : undefined;
+    const value = Array.isArray(before) ? [...before, ...(result.data as string[])] : result.data;
+    this.settings.set(path, { value, origin: `-${name}` });
   }
-  return context;
-}
 
-interface Context {
-  readonly byFlag: ReadonlyMap<string, LeafNode>;
-  readonly commandByName: ReadonlyMap<string, CommandFlag>;
-  readonly ignoredKeys: IgnoredKeys;
-  readonly settings: Map<string, Setting>;
-  readonly commands: Map<string, string>;
-  readonly problems: string[];
-  readonly ignored: IgnoredSetting[];
-}
-
-function readFlag(context: Context, name: string, value: string): void {
-  const command = context.commandByName.get(name);
-  const leaf = context.byFlag.get(name);
-  if (command !== undefined) readCommand(context, command, value);
-  else if (leaf !== undefined) readValue(context, name, leaf, value);
-  else readUndeclared(context, name, value);
-}
-
-function readUndeclared(context: Context, name: string, value: string): void {
-  const why = context.ignoredKeys.whyOf(`-${name}`);
-  if (why !== undefined) {
-    context.ignored.push({ key: `-${name}`, value, why });
-    return;
+  #readUndeclared(name: string, value: string): void {
+    const key = `-${name}`;
+    const why = this.#ignored.whyOf(key);
+    if (why !== undefined) {
+      this.ignored.push({ key, value, why });
+      return;
+    }
+    const near = nearest(name, [...this.#leaves.keys(), ...this.#commands.keys()]);
+    const hint = near === undefined ? "; -help lists all" : `; did you mean -${near}?`;
+    this.problems.push(`unknown flag ${key}${hint}`);
   }
-  const near = nearest(name, [...context.byFlag.keys(), ...context.commandByName.keys()]);
-  const hint = near === undefined ? "; -help lists all" : `; did you mean -${near}?`;
-  context.problems.push(`unknown flag -${name}${hint}`);
-}
-
-function readCommand(context: Context, command: CommandFlag, value: string): void {
-  if (command.kind === "boolean" && value !== "true" && value !== "false")
-    context.problems.push(`flag -${command.name}: "${value}" is not true or false`);
-  else context.commands.set(command.name, value);
-}
-
-function readValue(context: Context, name: string, leaf: LeafNode, text: string): void {
-  const result = leaf.schema.safeParse(text);
-  if (!result.success) {
-    for (const issue of result.error.issues)
-      context.problems.push(`flag -${name}: ${issue.message}`);
-    return;
-  }
-  const before = leaf.note.kind === "list" ? context.settings.get(leaf.path)?.value : undefined;
-  const value = Array.isArray(before) ? [...before, ...(result.data as string[])] : result.data;
-  context.settings.set(leaf.path, { value, origin: `-${name}` });
-}
-
-/** Whether a flag that is given without `=` takes the next argument. */
-function valueNeed(context: Context, name: string): "yes" | "no" | "unless it is a flag" {
-  const command = context.commandByName.get(name);
-  const leaf = context.byFlag.get(name);
-  const kind = command?.kind ?? leaf?.note.kind;
-  if (kind !== undefined) return kind === "boolean" ? "no" : "yes";
-  return context.ignoredKeys.whyOf(`-${name}`) === undefined ? "no" : "unless it is a flag";
 }
 
 function looksLikeFlag(argument: string | undefined): boolean {

@@ -1,30 +1,28 @@
-import { expandEnv } from "./expand-env.js";
-import { type CommandFlag, type ReadFlags, readFlags } from "./flag-reader.js";
-import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "./ignored.js";
+import { type CommandFlag, FlagReader } from "./flag-reader.js";
 import { type ConfigTree, formatConfig, formatHelp } from "./print.js";
-import type { SectionNode } from "./schema.js";
-import { Settings } from "./settings.js";
-import { openYaml } from "./yaml-reader.js";
+import { type SectionNode, Settings } from "./settings.js";
+import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "./undeclared.js";
+import { YamlReader } from "./yaml-reader.js";
 
-/** What a program says about its configuration. */
+/** The configuration of a program. */
 export interface SettingsPlan {
   readonly root: SectionNode;
-  /** What is accepted without being declared. */
+  /** Keys that are accepted without being declared. */
   readonly ignored: readonly IgnoredRow[];
-  /** What is read when no file is named. */
+  /** The YAML that is read when no file is named. */
   readonly defaultYaml: string;
   /** First line of `-help` and the text of `-version`. */
   readonly usage: string;
   readonly version: string;
   /** The lines of `-list-targets`. */
   readonly targets: string;
-  /** Fills in what follows from the keys that were given; called before `check`. Returns warnings. */
+  /** Derives defaults from the given keys, before `check` is called; returns warnings. */
   readonly derive: (settings: Settings) => readonly string[];
-  /** Looks at keys together; values that could not be read are told to be broken. */
+  /** Checks keys together; `isBroken` says whether the value of a key could not be read. */
   readonly check: (settings: Settings, isBroken: (path: string) => boolean) => CheckedSettings;
 }
 
-/** What makes a start impossible, and what is only worth a warning. */
+/** Problems make a start impossible; warnings do not. */
 export interface CheckedSettings {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
@@ -42,7 +40,7 @@ export type LoadedSettings =
       readonly kind: "run";
       readonly tree: ConfigTree;
       readonly warnings: readonly string[];
-      /** Asked for by `-print-config-stderr`: to be written there before running. */
+      /** Text for stderr before the start; `-print-config-stderr` asks for it. */
       readonly notice: string | undefined;
     }
   | { readonly kind: "exit"; readonly code: number; readonly text: string };
@@ -83,28 +81,48 @@ export function loadSettings(
   surroundings: Surroundings,
 ): LoadedSettings {
   const settings = new Settings(plan.root);
-  const leaves = settings.leaves.values();
   const ignored = new IgnoredKeys(plan.ignored);
-  const flags = readFlags(argv, { leaves, commands: commandFlags, ignored });
-  const early = earlyExit(plan, flags);
-  if (early !== undefined) return early;
-  const log: Findings = {
-    problems: [...flags.problems],
-    warnings: [],
-    broken: new Set(),
-  };
-  const file = chooseFile(plan, flags, surroundings, log);
-  if (file !== undefined) readFile(settings, ignored, file, log);
+  const leaves = settings.leaves.values();
+  const flags = new FlagReader(argv, { leaves, commands: commandFlags, ignored });
+  if (flags.isOn("help") || flags.isOn("h"))
+    return exit(0, `${plan.usage}\n\n${formatHelp(plan.root, commandFlags)}`);
+  if (flags.isOn("version")) return exit(0, `${plan.version}\n`);
+  if (flags.isOn("list-targets")) return exit(0, plan.targets);
+  const problems = [...flags.problems];
+  const warnings: string[] = [];
+  /** Paths of keys whose value could not be read. */
+  const broken = new Set<string>();
+  const file = chooseFile(plan, flags, surroundings, problems);
+  let isReadable = false;
+  if (file !== undefined) {
+    const reader = new YamlReader(file.text, {
+      ...{ file: file.name, unknownKeys: "problem", ignored },
+      knownPaths: settings.leaves.keys(),
+      onBroken: (path) => void broken.add(path),
+    });
+    isReadable = reader.problems.length === 0;
+    if (reader.root !== undefined)
+      reader.readSection(reader.root, settings.root, ({ path }, value, origin) =>
+        settings.give(path, { value, origin }),
+      );
+    problems.push(...reader.problems);
+    warnings.push(...reader.warnings);
+    settings.ignored.push(...reader.ignored);
+  }
   for (const [path, setting] of flags.settings) settings.give(path, setting);
   settings.ignored.push(...flags.ignored);
-  log.problems.push(...refusedKeys(settings));
-  log.warnings.push(...ignoredWarnings(settings.ignored), ...plan.derive(settings));
-  if (file !== undefined && !log.isUnreadable) {
-    const checked = plan.check(settings, (path) => log.broken.has(path));
-    log.problems.push(...checked.problems);
-    log.warnings.push(...checked.warnings);
+  problems.push(...refusedKeys(settings));
+  warnings.push(...ignoredWarnings(settings.ignored), ...plan.derive(settings));
+  if (isReadable) {
+    const checked = plan.check(settings, (path) => broken.has(path));
+    problems.push(...checked.problems);
+    warnings.push(...checked.warnings);
   }
-  return conclude(plan, flags, settings, log);
+  return conclude(plan, flags, settings, { problems, warnings });
+}
+
+function exit(code: number, text: string): LoadedSettings {
+  return { kind: "exit", code, text };
 }
 
 function* refusedKeys(settings: Settings): Generator<string> {
@@ -114,91 +132,105 @@ function* refusedKeys(settings: Settings): Generator<string> {
   }
 }
 
-interface Findings {
-  readonly problems: string[];
-  readonly warnings: string[];
-  /** Paths of keys whose value could not be read. */
-  readonly broken: Set<string>;
-  isUnreadable?: boolean;
-}
-
-interface ConfigFile {
-  readonly name: string;
-  readonly text: string;
-}
-
-function earlyExit(plan: SettingsPlan, flags: ReadFlags): LoadedSettings | undefined {
-  const isOn = (name: string): boolean => flags.commands.get(name) === "true";
-  if (isOn("help") || isOn("h"))
-    return {
-      kind: "exit",
-      code: 0,
-      text: `${plan.usage}\n\n${formatHelp(plan.root, commandFlags)}`,
-    };
-  if (isOn("version")) return { kind: "exit", code: 0, text: `${plan.version}\n` };
-  if (isOn("list-targets")) return { kind: "exit", code: 0, text: plan.targets };
-  return undefined;
-}
-
+/** The configuration file; undefined, with a problem noted, if it cannot be read. */
 function chooseFile(
-  plan: SettingsPlan,
-  flags: ReadFlags,
+  { defaultYaml }: SettingsPlan,
+  flags: FlagReader,
   { env, readFile }: Surroundings,
-  log: Findings,
-): ConfigFile | undefined {
+  problems: string[],
+): { readonly name: string; readonly text: string } | undefined {
   const names = flags.commands.get("config.file");
-  if (names === undefined) return { name: "default configuration", text: plan.defaultYaml };
+  if (names === undefined) return { name: "default configuration", text: defaultYaml };
   for (const name of names.split(",").map((part) => part.trim())) {
     try {
       const text = readFile(name);
-      if (flags.commands.get("config.expand-env") !== "true") return { name, text };
+      if (!flags.isOn("config.expand-env")) return { name, text };
       const expanded = expandEnv(text, env);
-      log.problems.push(...expanded.problems.map((problem) => `${name}: ${problem}`));
+      problems.push(...expanded.problems.map((problem) => `${name}: ${problem}`));
       return { name, text: expanded.text };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") continue;
-      log.problems.push(`cannot read ${name}: ${(error as Error).message}`);
+      problems.push(`cannot read ${name}: ${(error as Error).message}`);
       return undefined;
     }
   }
-  log.problems.push(`${names} does not exist, set config.file for custom config path`);
+  problems.push(`${names} does not exist, set config.file for custom config path`);
   return undefined;
 }
 
-function readFile(settings: Settings, ignored: IgnoredKeys, file: ConfigFile, log: Findings): void {
-  const reader = openYaml(file.text, {
-    file: file.name,
-    unknownKeys: "problem",
-    ignored,
-    knownPaths: settings.leaves.keys(),
-    onBroken: (path) => void log.broken.add(path),
-  });
-  log.isUnreadable = reader.problems.length > 0;
-  if (reader.root !== undefined)
-    reader.readSection(reader.root, settings.root, ({ path }, value, origin) =>
-      settings.give(path, { value, origin }),
-    );
-  log.problems.push(...reader.problems);
-  log.warnings.push(...reader.warnings);
-  settings.ignored.push(...reader.ignored);
-}
-
 function conclude(
-  plan: SettingsPlan,
-  flags: ReadFlags,
+  { root }: SettingsPlan,
+  flags: FlagReader,
   settings: Settings,
-  { problems, warnings }: Findings,
+  { problems, warnings }: CheckedSettings,
 ): LoadedSettings {
   const lines = warnings.map((warning) => `CONFIG WARNING: ${warning}\n`).join("");
   if (problems.length > 0) {
     const head = problems.length > 1 ? "MULTIPLE CONFIG ERRORS FOUND, PLEASE READ CAREFULLY\n" : "";
     const errors = problems.map((problem) => `CONFIG ERROR: ${problem}\n`).join("");
-    return { kind: "exit", code: 1, text: lines + head + errors };
+    return exit(1, lines + head + errors);
   }
-  const isOn = (name: string): boolean => flags.commands.get(name) === "true";
-  if (isOn("verify-config")) return { kind: "exit", code: 0, text: `${lines}config is valid\n` };
+  if (flags.isOn("verify-config")) return exit(0, `${lines}config is valid\n`);
   const tree = settings.build();
-  if (isOn("print-config")) return { kind: "exit", code: 0, text: formatConfig(plan.root, tree) };
-  const notice = isOn("print-config-stderr") ? formatConfig(plan.root, tree) : undefined;
+  if (flags.isOn("print-config")) return exit(0, formatConfig(root, tree));
+  const notice = flags.isOn("print-config-stderr") ? formatConfig(root, tree) : undefined;
   return { kind: "run", tree, warnings, notice };
+}
+
+/** The text with its variables replaced, or what is wrong with it. */
+export interface Expansion {
+  readonly text: string;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Replaces `${NAME}`, `${NAME:-default}` and `${NAME:=default}` (also without the colon: a variable that is set but
+ * empty then stays empty). A missing variable without default becomes empty; `$${` is a literal `${`. Defaults may
+ * hold variables themselves.
+ */
+export function expandEnv(
+  text: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Expansion {
+  const problems: string[] = [];
+  const expand = (input: string): string => {
+    let out = "";
+    let from = 0;
+    for (let at = input.indexOf("${"); at >= 0; at = input.indexOf("${", from)) {
+      if (input[at - 1] === "$" && at - 1 >= from) {
+        out += `${input.slice(from, at - 1)}\${`;
+        from = at + 2;
+        continue;
+      }
+      const end = closingBrace(input, at + 2);
+      if (end < 0) {
+        problems.push(`"${input.slice(at, at + 20)}" has no closing brace`);
+        break;
+      }
+      out += input.slice(from, at) + lookUp(input.slice(at + 2, end));
+      from = end + 1;
+    }
+    return out + input.slice(from);
+  };
+  const lookUp = (reference: string): string => {
+    const match = /^([A-Za-z_]\w*)(?:(:?)[-=]([\s\S]*))?$/.exec(reference);
+    if (match === null) {
+      problems.push(`cannot expand "\${${reference}}"; write \${NAME} or \${NAME:-default}`);
+      return "";
+    }
+    const value = env[match[1] as string];
+    const isMissing = value === undefined || (match[2] === ":" && value === "");
+    return isMissing ? expand(match[3] ?? "") : value;
+  };
+  return { text: expand(text), problems };
+}
+
+function closingBrace(text: string, from: number): number {
+  let depth = 1;
+  for (let i = from; i < text.length; i++) {
+    if (text[i] === "{" && text[i - 1] === "$") depth++;
+    else if (text[i] === "}" && --depth === 0) return i;
+    else if (text[i] === "\n") return -1;
+  }
+  return -1;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { editDistance, nearest } from "./nearest.js";
+import { editDistance, nearest } from "./undeclared.js";
 
 describe("editDistance", () => {
   it.each([

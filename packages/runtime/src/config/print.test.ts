@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import * as field from "./field.js";
 import { defaultsOf, formatConfig, pickChanged } from "./print.js";
-import { readSchema } from "./schema.js";
+import { readSchema } from "./settings.js";
 
 const root = readSchema(
   field.section("", {

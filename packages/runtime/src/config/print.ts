@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { stringify } from "yaml";
-import { type LeafNode, leavesOf, type SectionNode } from "./schema.js";
+import { type LeafNode, leavesOf, type SectionNode } from "./settings.js";
 
 /** A built configuration: sections within sections. */
 export type ConfigTree = Readonly<Record<string, unknown>>;

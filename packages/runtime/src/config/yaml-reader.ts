@@ -1,5 +1,4 @@
 import {
-  type Document,
   isAlias,
   isMap,
   isScalar,
@@ -8,29 +7,24 @@ import {
   type Node,
   type Pair,
   type YAMLMap,
-  type YAMLSeq,
 } from "yaml";
-import type { IgnoredKeys, IgnoredSetting } from "./ignored.js";
-import { nearest } from "./nearest.js";
 import { parseYaml } from "./parse-yaml.js";
-import { buildSection, type LeafNode, type SectionNode } from "./schema.js";
+import { buildSection, type LeafNode, type SectionNode } from "./settings.js";
+import { type IgnoredKeys, type IgnoredSetting, nearest } from "./undeclared.js";
 
-/** What a YAML text says, and what is wrong with it. Problems are fatal, warnings are not. */
-export interface YamlReader {
-  readonly problems: string[];
-  readonly warnings: string[];
-  /** Keys without effect that were set. */
-  readonly ignored: readonly IgnoredSetting[];
-  /** The map at the root; undefined when the text is empty or is not a map. */
-  readonly root: YAMLMap | undefined;
-  /** Gives the values of a map for the keys of a section; problems are noted and such keys are left out. */
-  readSection(map: YAMLMap, section: SectionNode, sink: ValueSink): void;
-  /** Keys and nodes of a map, with aliases and merge keys resolved. */
-  entries(map: YAMLMap): Entry[];
-  /** `file:line:column` */
-  place(node: Node | null): string;
+export interface YamlOptions {
+  /** The name of the file in messages. */
+  readonly file: string;
+  /** Unknown keys stop the start of the process, but not the reload of overrides. */
+  readonly unknownKeys: "problem" | "warning";
+  readonly ignored: IgnoredKeys;
+  /** Paths of all known keys, to say where a misplaced one belongs. */
+  readonly knownPaths: Iterable<string>;
+  /** Called with the path of every key whose value cannot be read. */
+  readonly onBroken?: (path: string) => void;
 }
 
+/** Takes the value of a key and its place, `file:line:column`. */
 export type ValueSink = (leaf: LeafNode, value: unknown, origin: string) => void;
 
 export interface Entry {
@@ -39,216 +33,193 @@ export interface Entry {
   readonly value: Node | null;
 }
 
-export interface YamlOptions {
-  /** As it shall be named in messages. */
-  readonly file: string;
-  /** Unknown keys stop the start of the process, but not the reload of overrides. */
-  readonly unknownKeys: "problem" | "warning";
-  readonly ignored: IgnoredKeys;
-  /** Paths of all known keys, to tell where a misplaced one belongs. */
-  readonly knownPaths: Iterable<string>;
-  /** Told of every key that had a value which could not be read. */
-  readonly onBroken?: (path: string) => void;
-}
+/** A value, in an object because it may be undefined. */
+type Read = { readonly value: unknown } | undefined;
 
-export function openYaml(text: string, options: YamlOptions): YamlReader {
-  const counter = new LineCounter();
-  const { document, errors } = parseYaml(text, { merge: true, lines: counter });
-  const problems = errors.map(
-    ({ offset, message }) => `${placeAt(options.file, counter, offset)}: ${lowerFirst(message)}`,
-  );
-  const context: Context = {
-    ...options,
-    ...{ document, counter, problems },
-    ...{ warnings: [], found: [] },
-  };
-  const contents = resolve(context, document.contents);
-  const isEmpty = contents === null || (isScalar(contents) && contents.value === null);
-  if (problems.length === 0 && !isEmpty && !isMap(contents))
-    problems.push(`${options.file}: must hold a map of sections, not ${kindOf(contents)}`);
-  return {
-    problems,
-    warnings: context.warnings,
-    ignored: context.found,
-    root: problems.length === 0 && isMap(contents) ? contents : undefined,
-    readSection: (map, section, sink) => readSection(context, map, section, sink),
-    entries: (map) => entriesOf(context, map),
-    place: (node) => placeOf(context, node),
-  };
-}
-
-interface Context extends YamlOptions {
-  readonly document: Document;
-  readonly counter: LineCounter;
+/** Reads a YAML text by a schema. Problems are fatal, warnings are not. */
+export class YamlReader {
   readonly problems: string[];
-  readonly warnings: string[];
-  readonly found: IgnoredSetting[];
-}
+  readonly warnings: string[] = [];
+  /** Keys without effect that were set. */
+  readonly ignored: IgnoredSetting[] = [];
+  /** The map at the root; undefined if the text is empty or is not a map. */
+  readonly root: YAMLMap | undefined;
+  readonly #options: YamlOptions;
+  readonly #lines = new LineCounter();
+  readonly #document;
 
-function readSection(context: Context, map: YAMLMap, section: SectionNode, sink: ValueSink): void {
-  for (const { key, keyNode, value } of entriesOf(context, map)) {
-    const child = section.children.get(key);
-    if (child === undefined) {
-      reportUnknown(context, { key, keyNode, value }, section);
-    } else if (value === null) {
-      // A key without a value keeps its default: sections are often left empty.
-    } else if (child.kind === "leaf") {
-      const read = readLeaf(context, value, child);
-      if (read !== undefined) sink(child, read.value, placeOf(context, keyNode));
-    } else if (isMap(value)) {
-      readSection(context, value, child, sink);
-    } else {
-      reportBroken(context, value, child.path, `must be a section of keys, not ${kindOf(value)}`);
+  constructor(text: string, options: YamlOptions) {
+    this.#options = options;
+    const { document, errors } = parseYaml(text, { merge: true, lines: this.#lines });
+    this.#document = document;
+    this.problems = errors.map(({ offset, message }) => {
+      return `${this.#placeAt(offset)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+    });
+    if (errors.length > 0) return;
+    const contents = this.#resolve(document.contents);
+    if (isMap(contents)) this.root = contents;
+    else if (!isNull(contents))
+      this.problems.push(`${options.file}: must hold a map of sections, not ${kindOf(contents)}`);
+  }
+
+  /** Gives the values of a map for the keys of a section; keys with problems are left out. */
+  readSection(map: YAMLMap, section: SectionNode, sink: ValueSink): void {
+    for (const entry of this.entries(map)) {
+      const { key, keyNode, value } = entry;
+      const child = section.children.get(key);
+      if (child === undefined) {
+        this.#reportUnknown(entry, section);
+      } else if (value === null) {
+        // A key without a value keeps its default: sections are often left empty.
+      } else if (child.kind === "leaf") {
+        const read = this.#readLeaf(value, child);
+        if (read !== undefined) sink(child, read.value, this.place(keyNode));
+      } else if (isMap(value)) {
+        this.readSection(value, child, sink);
+      } else {
+        this.#reportBroken(value, child.path, `must be a section of keys, not ${kindOf(value)}`);
+      }
     }
   }
-}
 
-function readLeaf(context: Context, node: Node, leaf: LeafNode): { value: unknown } | undefined {
-  if (leaf.items !== undefined) {
-    if (isSeq(node)) return readItems(context, node, leaf, leaf.items);
-    return reportBroken(context, node, leaf.path, `must be a list, not ${kindOf(node)}`);
-  }
-  const raw = rawValue(context, node, leaf);
-  return raw === undefined ? undefined : parseLeaf(context, node, leaf, raw.value);
-}
-
-function readItems(
-  context: Context,
-  list: YAMLSeq,
-  { note, path }: LeafNode,
-  section: SectionNode,
-): { value: unknown } | undefined {
-  const problems = context.problems.length;
-  const value = list.items.map((item) => readItem(context, item as Node, section));
-  const problem = context.problems.length > problems ? undefined : note.check?.(value as never);
-  if (problem !== undefined) return reportBroken(context, list, path, problem);
-  return { value };
-}
-
-/** One item of a list of sections, with the defaults of the keys that it leaves out. */
-function readItem(context: Context, node: Node | null, items: SectionNode): unknown {
-  const values = new Map<string, unknown>();
-  const item = resolve(context, node);
-  if (isMap(item))
-    readSection(context, item, items, (leaf, value) => void values.set(leaf.path, value));
-  else if (!isNull(item))
-    reportBroken(context, item, items.path, `must be a section of keys, not ${kindOf(item)}`);
-  return buildSection(items, (leaf) =>
-    values.has(leaf.path) ? values.get(leaf.path) : leaf.note.defaultValue,
-  );
-}
-
-/** What the zod schema of the leaf is given: the text of a scalar, so that YAML and flags are read alike. */
-function rawValue(context: Context, node: Node, leaf: LeafNode): { value: unknown } | undefined {
-  const { kind, type } = leaf.note;
-  if (kind === "data") return plainValue(context, node, leaf.path);
-  if (isScalar(node)) return { value: scalarText(node) };
-  if (kind === "list" && isSeq(node)) {
-    const items = node.items.map((item) => resolve(context, item as Node));
-    if (items.every((item) => isScalar(item))) return { value: items.map(scalarText) };
-  }
-  const article = /^[aeiou]/.test(type) ? "an" : "a";
-  return reportBroken(context, node, leaf.path, `must be ${article} ${type}, not ${kindOf(node)}`);
-}
-
-function plainValue(context: Context, node: Node, path: string): { value: unknown } | undefined {
-  try {
-    return { value: node.toJS(context.document) };
-  } catch (error) {
-    return reportBroken(context, node, path, (error as Error).message);
-  }
-}
-
-function parseLeaf(
-  context: Context,
-  node: Node,
-  leaf: LeafNode,
-  raw: unknown,
-): { value: unknown } | undefined {
-  const result = leaf.schema.safeParse(raw);
-  if (result.success) return { value: result.data };
-  for (const issue of result.error.issues) {
-    const path = [leaf.path, ...issue.path.map(String)].join(".");
-    reportBroken(context, node, path, issue.message);
-  }
-  context.onBroken?.(leaf.path);
-  return undefined;
-}
-
-function reportUnknown(
-  context: Context,
-  { key, keyNode, value }: Entry,
-  section: SectionNode,
-): void {
-  const path = section.path === "" ? key : `${section.path}.${key}`;
-  const place = placeOf(context, keyNode);
-  const why = context.ignored.whyOf(path);
-  if (why !== undefined) {
-    noteIgnored(context, { key: path, keyNode, value }, why);
-    return;
-  }
-  const where = section.path === "" ? "at the top" : `in ${section.path}`;
-  const message = `${place}: unknown key "${key}" ${where}${suggest(context, key, section)}`;
-  (context.unknownKeys === "problem" ? context.problems : context.warnings).push(message);
-}
-
-/** Notes a key without effect, or those in it. Aliases stay as they are: what they stand for may be as large as it likes. */
-function noteIgnored(context: Context, { key, keyNode, value }: Entry, why: string): void {
-  if (isMap(value)) {
-    for (const pair of value.items as Pair<Node | null, Node | null>[]) {
-      const path = `${key}.${scalarText(pair.key)}`;
-      const entry = { key: path, keyNode: pair.key, value: pair.value };
-      noteIgnored(context, entry, context.ignored.whyOf(path) ?? why);
+  /** Keys and nodes of a map, with aliases and merge keys resolved. */
+  entries(map: YAMLMap): Entry[] {
+    const own: Entry[] = [];
+    const merged: Entry[] = [];
+    for (const pair of map.items as Pair<Node | null, Node | null>[]) {
+      const key = isScalar(pair.key) ? scalarText(pair.key) : String(pair.key);
+      const resolved = this.#resolve(pair.value);
+      const value = isNull(resolved) ? null : resolved;
+      if (key !== "<<") own.push({ key, keyNode: pair.key, value });
+      else merged.push(...this.#mergedEntries(value));
     }
-  } else if (!isNull(value)) {
-    const read = plainValue(context, value, key);
-    if (read === undefined) return;
-    context.found.push({ key, value: read.value, place: placeOf(context, keyNode), why });
+    const known = new Set(own.map((entry) => entry.key));
+    return [...own, ...merged.filter((entry) => !known.has(entry.key))];
   }
-}
 
-function suggest(context: Context, key: string, section: SectionNode): string {
-  const near = nearest(key, section.children.keys());
-  if (near !== undefined) return `; did you mean "${near}"?`;
-  for (const path of context.knownPaths)
-    if (path === key || path.endsWith(`.${key}`)) return `; there is "${path}"`;
-  return "";
-}
-
-function reportBroken(context: Context, node: Node, path: string, what: string): undefined {
-  const text = isScalar(node) ? scalarText(node) : "";
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes in the file
-  const hint = text.includes("${") ? "; -config.expand-env=true replaces ${...}" : "";
-  context.problems.push(`${placeOf(context, node)}: ${path}: ${what}${hint}`);
-  context.onBroken?.(path);
-  return undefined;
-}
-
-function entriesOf(context: Context, map: YAMLMap): Entry[] {
-  const own: Entry[] = [];
-  const merged: Entry[] = [];
-  for (const pair of map.items as Pair<Node | null, Node | null>[]) {
-    const key = isScalar(pair.key) ? scalarText(pair.key) : String(pair.key);
-    const resolved = resolve(context, pair.value);
-    const value = isNull(resolved) ? null : resolved;
-    if (key !== "<<") own.push({ key, keyNode: pair.key, value });
-    else merged.push(...mergedEntries(context, value));
+  /** `file:line:column` */
+  place(node: Node | null): string {
+    return this.#placeAt(node?.range?.[0]);
   }
-  const known = new Set(own.map((entry) => entry.key));
-  return [...own, ...merged.filter((entry) => !known.has(entry.key))];
-}
 
-function mergedEntries(context: Context, value: Node | null): Entry[] {
-  if (isMap(value)) return entriesOf(context, value);
-  if (!isSeq(value)) return [];
-  return value.items.flatMap((item) => {
-    const map = resolve(context, item as Node);
-    return isMap(map) ? entriesOf(context, map) : [];
-  });
-}
+  #placeAt(offset: number | undefined): string {
+    const { file } = this.#options;
+    if (offset === undefined) return file;
+    const { line, col } = this.#lines.linePos(offset);
+    return `${file}:${line}:${col}`;
+  }
 
-function resolve(context: Context, node: Node | null): Node | null {
-  return isAlias(node) ? (node.resolve(context.document) ?? null) : node;
+  #mergedEntries(value: Node | null): Entry[] {
+    if (isMap(value)) return this.entries(value);
+    if (!isSeq(value)) return [];
+    return value.items.flatMap((item) => {
+      const map = this.#resolve(item as Node);
+      return isMap(map) ? this.entries(map) : [];
+    });
+  }
+
+  #resolve(node: Node | null): Node | null {
+    return isAlias(node) ? (node.resolve(this.#document) ?? null) : node;
+  }
+
+  #readLeaf(node: Node, leaf: LeafNode): Read {
+    const { items, note, path } = leaf;
+    if (items !== undefined) {
+      if (!isSeq(node))
+        return this.#reportBroken(node, path, `must be a list, not ${kindOf(node)}`);
+      const before = this.problems.length;
+      const value = node.items.map((item) => this.#readItem(item as Node, items));
+      const problem = this.problems.length > before ? undefined : note.check?.(value as never);
+      return problem === undefined ? { value } : this.#reportBroken(node, path, problem);
+    }
+    const raw = this.#rawValue(node, leaf);
+    if (raw === undefined) return undefined;
+    const result = leaf.schema.safeParse(raw.value);
+    if (result.success) return { value: result.data };
+    for (const issue of result.error.issues)
+      this.#reportBroken(node, [path, ...issue.path.map(String)].join("."), issue.message);
+    this.#options.onBroken?.(path);
+    return undefined;
+  }
+
+  /** One item of a list of sections, with the defaults of the keys that it leaves out. */
+  #readItem(node: Node | null, items: SectionNode): unknown {
+    const values = new Map<string, unknown>();
+    const item = this.#resolve(node);
+    if (isMap(item))
+      this.readSection(item, items, (leaf, value) => void values.set(leaf.path, value));
+    else if (!isNull(item))
+      this.#reportBroken(item, items.path, `must be a section of keys, not ${kindOf(item)}`);
+    return buildSection(items, ({ path, note }) =>
+      values.has(path) ? values.get(path) : note.defaultValue,
+    );
+  }
+
+  /** The input of the leaf's zod schema: the text of a scalar, so that YAML and flags are read alike. */
+  #rawValue(node: Node, { note: { kind, type }, path }: LeafNode): Read {
+    if (kind === "data") return this.#plainValue(node, path);
+    if (isScalar(node)) return { value: scalarText(node) };
+    if (kind === "list" && isSeq(node)) {
+      const items = node.items.map((item) => this.#resolve(item as Node));
+      if (items.every((item) => isScalar(item))) return { value: items.map(scalarText) };
+    }
+    const article = /^[aeiou]/.test(type) ? "an" : "a";
+    return this.#reportBroken(node, path, `must be ${article} ${type}, not ${kindOf(node)}`);
+  }
+
+  #plainValue(node: Node, path: string): Read {
+    try {
+      return { value: node.toJS(this.#document) };
+    } catch (error) {
+      return this.#reportBroken(node, path, (error as Error).message);
+    }
+  }
+
+  #reportUnknown(entry: Entry, section: SectionNode): void {
+    const { key, keyNode } = entry;
+    const path = section.path === "" ? key : `${section.path}.${key}`;
+    const why = this.#options.ignored.whyOf(path);
+    if (why !== undefined) {
+      this.#noteIgnored({ ...entry, key: path }, why);
+      return;
+    }
+    const where = section.path === "" ? "at the top" : `in ${section.path}`;
+    const hint = this.#suggest(key, section);
+    const found = this.#options.unknownKeys === "problem" ? this.problems : this.warnings;
+    found.push(`${this.place(keyNode)}: unknown key "${key}" ${where}${hint}`);
+  }
+
+  /** Notes a key without effect, or the keys in it. Aliases are not resolved: what they stand for may be very large. */
+  #noteIgnored({ key, keyNode, value }: Entry, why: string): void {
+    if (isMap(value)) {
+      for (const pair of value.items as Pair<Node | null, Node | null>[]) {
+        const path = `${key}.${scalarText(pair.key)}`;
+        const entry = { key: path, keyNode: pair.key, value: pair.value };
+        this.#noteIgnored(entry, this.#options.ignored.whyOf(path) ?? why);
+      }
+    } else if (!isNull(value)) {
+      const read = this.#plainValue(value, key);
+      if (read !== undefined)
+        this.ignored.push({ key, value: read.value, place: this.place(keyNode), why });
+    }
+  }
+
+  #suggest(key: string, section: SectionNode): string {
+    const near = nearest(key, section.children.keys());
+    if (near !== undefined) return `; did you mean "${near}"?`;
+    for (const path of this.#options.knownPaths)
+      if (path === key || path.endsWith(`.${key}`)) return `; there is "${path}"`;
+    return "";
+  }
+
+  #reportBroken(node: Node, path: string, what: string): undefined {
+    const text = isScalar(node) ? scalarText(node) : "";
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes in the file
+    const hint = text.includes("${") ? "; -config.expand-env=true replaces ${...}" : "";
+    this.problems.push(`${this.place(node)}: ${path}: ${what}${hint}`);
+    this.#options.onBroken?.(path);
+    return undefined;
+  }
 }
 
 function isNull(node: Node | null): node is null {
@@ -264,18 +235,4 @@ function kindOf(node: Node | null): string {
   if (isMap(node)) return "a map";
   if (isSeq(node)) return "a list";
   return isScalar(node) ? `"${scalarText(node)}"` : "nothing";
-}
-
-function placeOf(context: Context, node: Node | null): string {
-  return placeAt(context.file, context.counter, node?.range?.[0]);
-}
-
-function placeAt(file: string, counter: LineCounter, offset: number | undefined): string {
-  if (offset === undefined) return file;
-  const { line, col } = counter.linePos(offset);
-  return `${file}:${line}:${col}`;
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

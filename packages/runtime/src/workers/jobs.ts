@@ -1,31 +1,25 @@
 import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { type ErrorCode, errorCodeOf, errorStatus, SkaldError } from "@skald/model";
+import { messageWithCauses } from "../logger.js";
 import {
   currentTrace,
   installTracing,
   isTracing,
+  type SpanFacts,
   type SpanSink,
+  type TraceContext,
   within,
-} from "../tracing/tracing.js";
-import {
-  buffersToMove,
-  cancelledError,
-  describeError,
-  type FromThread,
-  type Outcome,
-  reviveError,
-  type ToThread,
-  withoutDetail,
-} from "./messages.js";
+} from "../tracing.js";
 
 export interface JobContext {
   /** Fires when the caller has gone; for jobs that wait. */
   readonly signal: AbortSignal;
-  /** True when the caller has gone, also in the middle of work that lets no signal fire. */
+  /** True when the caller has gone; it also works within code that lets no signal fire. */
   isCancelled(): boolean;
   /** Throws `cancelled` when the caller has gone; call it between blocks. */
   check(): void;
-  /** Asks the process of the pool for something. Rejects as that does, and when the signal fires. */
+  /** Calls a function of the pool's process. Rejects if that fails, and when the signal fires. */
   call<T>(name: string, payload: unknown, options?: CallingOptions): Promise<T>;
 }
 
@@ -42,13 +36,13 @@ export interface JobResult {
 
 export type JobHandler = (payload: never, context: JobContext) => JobResult | Promise<JobResult>;
 
-/** The other end of `WorkerPool`: answers jobs by name on this worker thread. */
+/** Answers jobs by name on this worker thread; `WorkerPool` is the other end. */
 export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void {
   const port = parentPort;
   if (port === null) throw new Error("serveJobs must run in a worker thread");
   const thread = new JobThread(handlers, port, (workerData as { cancel: Int32Array }).cancel);
   port.on("message", (message: ToThread) => thread.receive(message));
-  // Behind the loading of modules: a thread may be ended from then on.
+  // Sent after the modules are loaded: the thread may be ended from then on.
   setImmediate(() => thread.send({ kind: "ready" }));
 }
 
@@ -66,12 +60,12 @@ interface Call {
 class JobThread {
   readonly #handlers: Readonly<Record<string, JobHandler>>;
   readonly #port: MessagePort;
-  /** Words of shared memory by slot: the id of the job there that shall stop. */
+  /** One shared word per slot: the id of the job in that slot that shall stop. */
   readonly #cancel: Int32Array;
   readonly #running = new Map<number, AbortController>();
   readonly #calls = new Map<number, Call>();
   #nextCall = 1;
-  /** Spans of jobs end here and are sent by the thread of the pool; there are none before it gives a job one. */
+  /** Sends the spans of jobs to the thread of the pool, which exports them. */
   readonly #spans: SpanSink = {
     take: (span) => this.send({ kind: "span", span }),
     isSampled: () => false,
@@ -170,4 +164,87 @@ class JobThread {
     signal.addEventListener("abort", hangUp, { once: true });
     return answer.finally(() => signal.removeEventListener("abort", hangUp));
   }
+}
+
+/** A message of a pool to a thread: a job, the cancellation of one, or the answer to a call of a job. */
+export type ToThread =
+  | {
+      readonly kind: "job";
+      readonly id: number;
+      /** The shared word of the thread that says when this job shall stop. */
+      readonly slot: number;
+      readonly name: string;
+      readonly payload: unknown;
+      /** The span that the job is. */
+      readonly trace?: TraceContext | undefined;
+    }
+  | { readonly kind: "cancel"; readonly id: number }
+  | ({ readonly kind: "answer"; readonly call: number } & Outcome);
+
+/**
+ * A message of a thread to its pool: it can take jobs, a job has ended (with the memory that the thread then holds), a job
+ * calls a function of the pool's process or gives that call up, or a span has ended.
+ */
+export type FromThread =
+  | { readonly kind: "ready" }
+  | ({ readonly kind: "done"; readonly id: number; readonly heldBytes: number } & Outcome)
+  | {
+      readonly kind: "call";
+      readonly id: number;
+      readonly call: number;
+      readonly name: string;
+      readonly payload: unknown;
+      /** The span within which the job calls. */
+      readonly trace?: TraceContext | undefined;
+    }
+  | { readonly kind: "hang_up"; readonly call: number }
+  | { readonly kind: "span"; readonly span: SpanFacts };
+
+export type Outcome = { readonly value: unknown } | { readonly error: SentError };
+
+/** An error as plain data. */
+export interface SentError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly status: number;
+  readonly detail?: unknown;
+  readonly retryAfterSeconds?: number;
+  /** The stack of an unexpected error; for a `SkaldError` the messages of its causes. */
+  readonly stack?: string;
+}
+
+export function describeError(error: unknown): SentError {
+  if (error instanceof SkaldError) {
+    const { code, message, status, detail, retryAfterSeconds } = error;
+    return {
+      ...{ code, message, status },
+      ...(detail === undefined ? {} : { detail }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(error.cause === undefined ? {} : { stack: messageWithCauses(error.cause) }),
+    };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const stack = error instanceof Error ? error.stack : undefined;
+  const code = errorCodeOf(error);
+  const fault = { code, message, status: errorStatus[code] };
+  return stack === undefined ? fault : { ...fault, stack };
+}
+
+export function withoutDetail({ detail: _, ...error }: SentError): SentError {
+  return error;
+}
+
+/** The sent stack becomes the cause, so that it reaches the log but not the client. */
+export function reviveError({ code, message, stack, ...facts }: SentError): SkaldError {
+  const cause = stack === undefined ? {} : { cause: new Error(stack) };
+  return new SkaldError(code, message, { ...facts, ...cause });
+}
+
+export function cancelledError(): SkaldError {
+  return new SkaldError("cancelled", "the request was cancelled by the client");
+}
+
+/** Each buffer once; empty buffers are shared constants, which must not be moved away. */
+export function buffersToMove(transfer: readonly ArrayBuffer[] = []): ArrayBuffer[] {
+  return [...new Set(transfer.filter((buffer) => buffer.byteLength > 0))];
 }

@@ -1,5 +1,6 @@
+import { totalmem } from "node:os";
 import { SkaldError } from "@skald/model";
-import { cancelledError } from "./messages.js";
+import { cancelledError } from "./jobs.js";
 
 /** Bytes are counted in pages of this size, so that threads seldom touch what they share. */
 const pageBytes = 64 * 1024;
@@ -67,7 +68,7 @@ export class MemoryBudget {
   }
 }
 
-/** What a job holds of a MemoryBudget. */
+/** The share of a job in a MemoryBudget. */
 export class MemoryShare {
   readonly #ref: MemoryShareRef;
   readonly #words: Int32Array;
@@ -124,4 +125,10 @@ export class MemoryShare {
 function outOfMemory(): SkaldError {
   const text = "the queries that run now need all memory that queries may take; try again later";
   return new SkaldError("rate_limited", text, { retryAfterSeconds });
+}
+
+/** Bytes of memory that this process may use: the limit of its container, else the memory of the machine. */
+export function memoryBytes(): number {
+  const container = process.constrainedMemory?.() ?? 0;
+  return container > 0 ? Math.min(container, totalmem()) : totalmem();
 }

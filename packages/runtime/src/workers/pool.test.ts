@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
+import type { JobOptions, JobQueue, WaitingJob } from "./seat.js";
 import { background, closePools, failureOf, hold, makePool, now, until } from "./testing/pool.js";
-import type { JobOptions, JobQueue, WaitingJob } from "./waiting-jobs.js";
 
 afterEach(closePools);
 

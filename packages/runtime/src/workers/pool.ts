@@ -1,26 +1,26 @@
 import { SkaldError } from "@skald/model";
-import { beginPart } from "../tracing/tracing.js";
-import { cancelledError } from "./messages.js";
-import { Seat } from "./seat.js";
+import { beginPart } from "../tracing.js";
+import { cancelledError } from "./jobs.js";
 import {
   FirstInFirstOut,
   type Job,
   type JobOptions,
   type JobQueue,
   type Lane,
+  Seat,
   settle,
-} from "./waiting-jobs.js";
+} from "./seat.js";
 
 export interface WorkerPoolOptions {
   /** Module whose top level calls `serveJobs`. */
   readonly url: URL;
   /** Threads that take jobs of every lane, one at a time. */
   readonly size: number;
-  /** One more thread for urgent jobs only, so many at a time: they never wait for the others. */
+  /** Urgent jobs that one more thread runs at a time; they never wait for others. 0: no such thread. */
   readonly urgentJobs?: number;
   /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
-  /** Says which job of a lane is next; first in, first out when absent. */
+  /** Queues that choose the next job of a lane; first in, first out when absent. */
   readonly queues?: Partial<Record<Lane, JobQueue>>;
   /** Starts each thread when there is a job for it that no other can take. */
   readonly lazy?: boolean;
@@ -31,7 +31,7 @@ export interface WorkerPoolOptions {
    * much, else when it had nothing to do for a while. It gives little of it back in time, but a new one is slow at first.
    */
   readonly maxKeptMib?: number;
-  /** Told of each thread that died; it is replaced. */
+  /** Called when a thread has died; it is replaced. */
   readonly onThreadLost?: (error: unknown) => void;
 }
 
@@ -68,7 +68,7 @@ export class WorkerPool {
     return this.#options.size;
   }
 
-  /** Jobs that run or wait, those of the lane for the background left out. */
+  /** Jobs that run or wait, without those of the background lane. */
   get busy(): number {
     const running = this.#seats.flatMap(({ jobs }) => jobs);
     const { urgent, query } = this.#queues;
@@ -99,12 +99,12 @@ export class WorkerPool {
     });
   }
 
-  /** Has every thread run a job between two others; nobody hears of its end. Threads that start later know nothing of it. */
+  /** Runs a job on every running thread, between two others; nobody waits for it. */
   broadcast(name: string, payload: unknown): void {
     for (const seat of this.#seats) seat.tell(name, payload);
   }
 
-  /** Starts jobs that a queue held back before. */
+  /** Starts jobs that a queue held back until now. */
   resume(): void {
     if (!this.#closed) this.#dispatch();
   }

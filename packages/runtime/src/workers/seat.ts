@@ -1,16 +1,16 @@
 import { Worker } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
-import { takeSpan, within } from "../tracing/tracing.js";
+import { type Span, takeSpan, within } from "../tracing.js";
 import {
   buffersToMove,
   cancelledError,
   describeError,
   type FromThread,
+  type JobResult,
   type Outcome,
   reviveError,
   type ToThread,
-} from "./messages.js";
-import { type Job, type Lane, settle } from "./waiting-jobs.js";
+} from "./jobs.js";
 
 export interface SeatOptions {
   /** Module whose top level calls `serveJobs`. */
@@ -23,17 +23,17 @@ export interface SeatOptions {
   readonly maxHeapMib?: number | undefined;
   /** Memory that an idle thread keeps, in MiB; see `WorkerPoolOptions`. */
   readonly maxKeptMib?: number | undefined;
-  /** Told when there is room for another job, or none to be had any more. */
+  /** Called when there is room for another job. */
   readonly onRoom: () => void;
-  /** Told of each thread that died. */
+  /** Called with the reason when a thread has died. */
   readonly onThreadLost: (error: unknown) => void;
 }
 
-/** The id of what nobody waits for. */
+/** The id of a job that nobody waits for. */
 const noJob = 0;
 /** Young generation of a thread: with Node's default five threads hold 180 MB more and are no faster. */
 const youngMib = 12;
-/** When a thread with too much memory is replaced: at once with so many times as much, or after so long without a job. */
+/** A thread with too much memory is replaced: at once if it has this many times as much, else after this time without a job. */
 const manyTimes = 4;
 const idleMs = 5000;
 /** Pause before a thread that died before its first job is started again. */
@@ -45,11 +45,11 @@ export class Seat {
   /** The lane that it took from last. */
   lastLane = 0;
   readonly #options: SeatOptions;
-  /** A shared word a slot: the id of the job there that shall stop. */
+  /** One shared word per slot: the id of the job in that slot that shall stop. */
   readonly #cancel: Int32Array;
-  /** The jobs that run there, by slot. */
+  /** The running jobs by slot. */
   readonly #jobs: (Job | undefined)[];
-  /** Undefined before its first job, in a lazy pool, and while a thread that could not start is waited for. */
+  /** Undefined before the first job of a lazy pool, and during the pause before a thread is started again. */
   #worker: Worker | undefined;
   /** Resolves when the thread has loaded its modules, or has ended. */
   #begun: Promise<void> = Promise.resolve();
@@ -85,7 +85,7 @@ export class Seat {
       maxYoungGenerationSizeMb: youngMib,
       ...(maxHeapMib === undefined ? {} : { maxOldGenerationSizeMb: maxHeapMib }),
     };
-    // It outlives the request that it is started for.
+    // The thread outlives the request that it is started for, so it runs outside of that request's span.
     const worker = within(
       undefined,
       () => new Worker(url, { workerData: { cancel: this.#cancel }, resourceLimits }),
@@ -126,7 +126,7 @@ export class Seat {
     worker.ref();
   }
 
-  /** Has the thread, if there is one, run a job between two others; nobody hears of its end. */
+  /** Runs a job on the thread, if there is one, between two others; nobody waits for it. */
   tell(name: string, payload: unknown): void {
     this.#post({ kind: "job", id: noJob, slot: 0, name, payload });
   }
@@ -139,14 +139,14 @@ export class Seat {
     this.#post({ kind: "cancel", id: job.id });
   }
 
-  /** Ends the thread, and gives the jobs that ran there. */
+  /** Ends the thread; returns the jobs that it was running. */
   close(): { readonly jobs: readonly Job[]; readonly ended: Promise<unknown> } {
     this.#isClosed = true;
     clearTimeout(this.#restart);
     return { jobs: this.#clear(), ended: this.#end() };
   }
 
-  /** V8 takes the whole process with a thread that is ended while a module of its waits for another. */
+  /** V8 ends the whole process if a thread is terminated while one of its modules waits for another. */
   async #end(): Promise<void> {
     const worker = this.#worker;
     worker?.ref();
@@ -184,7 +184,7 @@ export class Seat {
     this.#options.onRoom();
   }
 
-  /** What a thread does that has no job. */
+  /** Lets an idle thread keep its memory, or replaces it. */
   #rest(worker: Worker, heldBytes: number): void {
     worker.unref();
     const { maxKeptMib = Number.POSITIVE_INFINITY } = this.#options;
@@ -250,14 +250,14 @@ export class Seat {
     } else this.#spawnLater();
   }
 
-  /** Takes the running jobs from it. */
+  /** Empties the slots; returns the jobs that were running. */
   #clear(): Job[] {
     const jobs = this.#jobs.filter((job) => job !== undefined);
     this.#jobs.fill(undefined);
     return jobs;
   }
 
-  /** A module that cannot be loaded would otherwise be started again and again as fast as it fails. */
+  /** Starts a thread after a pause: one whose module cannot be loaded would otherwise be started in a tight loop. */
   #spawnLater(): void {
     this.#restart = setTimeout(() => {
       this.#restart = undefined;
@@ -268,5 +268,99 @@ export class Seat {
 
   #post(message: ToThread): void {
     this.#worker?.postMessage(message);
+  }
+}
+
+/** Lanes take turns, so that none starves another; urgent jobs have a thread of their own besides. */
+export type Lane = "urgent" | "query" | "background";
+
+export interface JobOptions {
+  readonly lane: Lane;
+  readonly signal?: AbortSignal;
+  readonly transfer?: readonly ArrayBuffer[];
+  /** For queues that share threads out fairly. */
+  readonly share?: JobShare;
+  /** What the job may call, by name. */
+  readonly host?: Readonly<Record<string, HostFunction>>;
+}
+
+/** The account that a job runs on. */
+export interface JobShare {
+  readonly tenant: string;
+  /** Who asks within the tenant, from the outside in; see `X-Service-Actor-Path`. */
+  readonly actors: readonly string[];
+  /** Work of the whole query that the job is a part of, in bytes. */
+  readonly cost: number;
+}
+
+export type HostFunction = (
+  payload: never,
+  options: { readonly signal: AbortSignal },
+) => JobResult | Promise<JobResult>;
+
+/** A queue of waiting jobs. */
+export interface JobQueue {
+  readonly size: number;
+  /** May throw when it holds too many. */
+  push(job: WaitingJob): void;
+  take(): WaitingJob | undefined;
+  delete(job: WaitingJob): boolean;
+}
+
+export interface WaitingJob {
+  readonly name: string;
+  readonly options: JobOptions;
+}
+
+/** A job of a pool, and the caller that waits for it. */
+export interface Job extends WaitingJob {
+  readonly id: number;
+  readonly payload: unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+  readonly onAbort: () => void;
+  /** Running calls of the job by number. */
+  readonly calls: Map<number, AbortController>;
+  /** Covers waiting and running; undefined outside of a trace. */
+  readonly span: Span | undefined;
+  readonly sinceMs: number;
+}
+
+/** The queue of a lane that has none of its own. */
+export class FirstInFirstOut implements JobQueue {
+  readonly #jobs = new Set<WaitingJob>();
+
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  push(job: WaitingJob): void {
+    this.#jobs.add(job);
+  }
+
+  take(): WaitingJob | undefined {
+    const [job] = this.#jobs;
+    if (job !== undefined) this.#jobs.delete(job);
+    return job;
+  }
+
+  delete(job: WaitingJob): boolean {
+    return this.#jobs.delete(job);
+  }
+}
+
+/** Settles the promise of a job and cancels its calls. */
+export function settle(
+  job: Job,
+  outcome: { readonly value: unknown } | { readonly error: unknown },
+): void {
+  job.options.signal?.removeEventListener("abort", job.onAbort);
+  for (const call of job.calls.values()) call.abort(cancelledError());
+  if ("error" in outcome) {
+    job.span?.end(outcome.error);
+    job.reject(outcome.error);
+  } else {
+    job.span?.end();
+    job.resolve(outcome.value as never);
   }
 }

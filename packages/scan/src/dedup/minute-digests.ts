@@ -1,17 +1,18 @@
-import type { DigestTask, MinuteDigests } from "@skald/contracts";
+import type { DigestTask, MinuteDigests, PlacedHashes, RowHashTask } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
 import { hashBlockRows, type LocalRef, minuteNs, type RowHashes } from "@skald/storage";
 import { LRUCache } from "lru-cache";
-import { firstMinute, minuteAt, streamKey } from "../source/minutes.js";
+import type { ScanContext } from "../source/block-reader.js";
+import { firstMinute, minuteAt, numberMinutes, streamKey } from "../source/row-mask.js";
 import type { OpenSource, Source } from "../source/source.js";
-import { flagsOf, type ScanContext } from "../source/view.js";
+import { flagsOf } from "../source/view.js";
 
-/** Digests of blocks that a thread remembers: blocks of heads that are full, and of streams without digests in segments. */
+/** Memory for digests of blocks: full blocks of heads, and blocks of segments with streams that have no digests. */
 const maxRememberedBytes = 16 * 1024 * 1024;
 
 const minutesPerDay = 24 * 60;
 
-/** The digests of one block: what each run has in each of its minutes. */
+/** The digests of one block, by run and minute. */
 interface BlockDigests {
   readonly stream: Uint32Array;
   readonly minute: Uint32Array;
@@ -28,7 +29,7 @@ export class BlockDigestCache {
 
   of(source: Source, block: number): BlockDigests {
     const { rowStart, count } = source.runs(block);
-    // A block of a head may have got more rows since it was seen last.
+    // A block of a head may have more rows than the last time.
     const key = `${source.id} ${block} ${rowStart[count]}`;
     let digests = this.#known.get(key);
     if (digests === undefined) {
@@ -39,7 +40,7 @@ export class BlockDigestCache {
   }
 }
 
-/** Adds up what sources hold of the streams of a task, minute by minute. */
+/** Adds up the digests of the streams of a task in all sources, minute by minute. */
 export function digestSources(
   { sources, matchers, minutesEach, ...range }: DigestTask<LocalRef>,
   open: OpenSource,
@@ -81,7 +82,7 @@ export function digestSources(
   return sums.finish();
 }
 
-/** The blocks with rows of some streams in a stretch of time, ns since the base. */
+/** The blocks with rows of some streams in [from, to), ns since the base. */
 export function blocksWithin(
   source: Source,
   wanted: Uint8Array,
@@ -115,7 +116,7 @@ export function hashesOfBlock(source: Source, number: number): RowHashes {
   });
 }
 
-/** The minutes of the source's day that a range touches, `from .. to)`. */
+/** The minutes of the source's day that a range touches, [from, to). */
 function minutesWithin({ baseNs }: Source, { fromNs, toNs }: TimeRange) {
   return {
     from: Math.max(0, Math.floor(Number(fromNs - baseNs) / minuteNs)),
@@ -196,4 +197,72 @@ class DigestSums {
       ),
     };
   }
+}
+
+/** Finds the rows of the wanted minutes and hashes them. */
+export function placeHashes(
+  { sources, wanted, ...range }: RowHashTask<LocalRef>,
+  open: OpenSource,
+  { check }: Pick<ScanContext, "check">,
+): PlacedHashes {
+  const numbers = numberMinutes(wanted);
+  const found = {
+    ...{ minute: [] as number[], source: [] as number[], block: [] as number[] },
+    ...{ row: [] as number[], hashes: [] as number[] },
+  };
+  sources.forEach(({ ref }, place) => {
+    const source = open(ref);
+    const first = firstMinute(source.baseNs);
+    const from = Number(range.fromNs - source.baseNs);
+    const to = Number(range.toNs - source.baseNs);
+    const { streams } = source;
+    const byStream = new Map<number, ReadonlyMap<number, number>>();
+    for (const stream of streams.match([])) {
+      const own = numbers.get(streamKey(streams, stream));
+      if (own !== undefined) byStream.set(stream, own);
+    }
+    const flags = flagsOf(Uint32Array.from(byStream.keys()), streams.count);
+    for (const block of blocksWithin(source, flags, from, to)) {
+      check();
+      const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
+      let made: RowHashes | undefined;
+      for (let run = 0; run < count; run++) {
+        const own = byStream.get(stream[run]!);
+        if (own === undefined || !touches(own, first, minTime[run]!, maxTime[run]!)) continue;
+        const times = source.block(block).timestamps();
+        for (let row = rowStart[run]!; row < rowStart[run + 1]!; row++) {
+          const time = times[row]!;
+          const minute = time < from || time >= to ? undefined : own.get(minuteAt(first, time));
+          if (minute === undefined) continue;
+          made ??= hashesOfBlock(source, block);
+          found.minute.push(minute);
+          found.source.push(place);
+          found.block.push(block);
+          found.row.push(row);
+          found.hashes.push(made.low[row]! >>> 0, made.high[row]! >>> 0);
+        }
+      }
+    }
+  });
+  return {
+    minute: Uint32Array.from(found.minute),
+    source: Uint32Array.from(found.source),
+    block: Uint32Array.from(found.block),
+    row: Uint32Array.from(found.row),
+    hashes: Uint32Array.from(found.hashes),
+  };
+}
+
+/** Whether a stretch of time touches a wanted minute. */
+function touches(
+  wanted: ReadonlyMap<number, number>,
+  first: number,
+  minTime: number,
+  maxTime: number,
+): boolean {
+  const last = Math.floor(maxTime / minuteNs);
+  for (let minute = Math.floor(minTime / minuteNs); minute <= last; minute++) {
+    if (wanted.has((first + minute) >>> 0)) return true;
+  }
+  return false;
 }

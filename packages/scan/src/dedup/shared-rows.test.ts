@@ -2,11 +2,11 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject, type SegmentRef } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
+import { meetingKeys } from "../pool.js";
 import { SourceCache } from "../source/cache.js";
 import type { Source } from "../source/source.js";
 import { countReads } from "../testing/scans.js";
 import { makeDirectory, makeSegment, row, type SourceRow, testDayNs } from "../testing/sources.js";
-import { meetingKeys } from "./meeting-keys.js";
 import { findShared } from "./shared-rows.js";
 
 const directory = makeDirectory();

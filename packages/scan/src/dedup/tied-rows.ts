@@ -1,25 +1,65 @@
-import type { Block } from "@skald/model";
+import { crc32 } from "node:zlib";
+import { type Block, type BytesColumn, lowerBound, type MetadataColumn } from "@skald/model";
 import { minuteNs } from "@skald/storage";
-import { compareRows, hashRow } from "./compare-rows.js";
-import type { ComparedSource, SharedBlocks, SharedRun } from "./compared-source.js";
-import type { OpenMinutes } from "./same-minutes.js";
+import type { FoundRows } from "../source/row-mask.js";
+import type { Source } from "../source/source.js";
 
-export interface TieContext {
+/** A source among others that it is compared with. */
+export interface ComparedSource {
+  readonly source: Source;
+  /** Its number in order of arrival. */
+  readonly place: number;
+  /** Whether its rows are wanted. */
+  readonly isWanted: boolean;
+  /** Its rows that an earlier source has too. */
+  readonly found: FoundRows;
+}
+
+/** Rows of one stream, next to each other in one block of a source. */
+export interface SharedRun {
+  readonly of: ComparedSource;
+  readonly stream: number;
+  readonly block: number;
+  /** Row numbers [from, to). */
+  readonly from: number;
+  readonly to: number;
+  /** ns since the base, inclusive */
+  readonly minTime: number;
+  readonly maxTime: number;
+  /** Minutes of the day whose rows are all named already. */
+  named: ReadonlySet<number> | undefined;
+}
+
+/** Minutes of the day whose rows have to be compared; "all" where digests do not tell. */
+export type OpenMinutes = ReadonlySet<number> | "all";
+
+/** The first and the last time of some rows, inclusive, in ns since a base. */
+export interface Times {
+  readonly from: number;
+  readonly to: number;
+}
+
+interface TieContext {
   readonly rows: StretchRows;
   readonly blocks: SharedBlocks;
   readonly check: () => void;
+  /** Rows outside these times are not compared. */
+  readonly bounds?: Times | undefined;
 }
 
 /** Rows of equal time are compared pair by pair up to this many pairs; more are grouped by a hash first. */
 const maxPairs = 64;
-/** Rows between two looks at the cancellation. */
+/** Rows between two checks for cancellation. */
 const rowsPerCheck = 4096;
-/** Names the rows of one stream that an earlier segment has too, where runs of two overlap and minutes are open. */
+
+/** Names the rows of one stream that an earlier source has too, where runs of two sources overlap in open minutes. */
 export function compareTied(runs: SharedRun[], open: OpenMinutes, context: TieContext): void {
   runs.sort((a, b) => a.minTime - b.minTime);
   let first = 0;
-  for (const { from, to } of stretchesOf(runs)) {
+  for (const stretch of stretchesOf(runs)) {
     context.check();
+    const from = Math.max(stretch.from, context.bounds?.from ?? stretch.from);
+    const to = Math.min(stretch.to, context.bounds?.to ?? stretch.to);
     // Runs begin in ascending order, and those that ended before this stretch have no part in a later one.
     while (first < runs.length && runs[first]!.maxTime < from) first++;
     const own: SharedRun[] = [];
@@ -35,10 +75,10 @@ interface Stretch {
   to: number;
 }
 
-/** The times at which runs of two segments or more are, both ends inclusive; of runs in the order of their first times. */
+/** The times in which two or more sources have runs, both ends inclusive. The runs are in order of their first times. */
 function stretchesOf(runs: readonly SharedRun[]): Stretch[] {
   const stretches: Stretch[] = [];
-  // The segment that reaches furthest so far, and how far the others do.
+  // The source that reaches furthest so far, and how far the others reach.
   let last: { readonly of: ComparedSource; readonly to: number } | undefined;
   let others = Number.NEGATIVE_INFINITY;
   for (const { of, minTime, maxTime } of runs) {
@@ -58,7 +98,10 @@ function stretchesOf(runs: readonly SharedRun[]): Stretch[] {
       others = Math.max(others, maxTime);
     }
   }
-  return stretches;
+  const [first, end] = [stretches[0], stretches.at(-1)];
+  const hasHead = runs.some(({ of }) => of.source.kind === "head");
+  // The runs of a head are short and many: one stretch costs less than thousands.
+  return hasHead && first !== undefined ? [{ from: first.from, to: end!.to }] : stretches;
 }
 
 function compareStretch(
@@ -81,7 +124,7 @@ function compareStretch(
   }
 }
 
-/** Rows with what equal rows have in common, their times or their marks, run by run; used again for each stretch. */
+/** Rows, run by run, with a key that equal rows share: their time or their mark. Used again for each stretch. */
 export class StretchRows {
   keys = new Float64Array(1024);
   runs = new Uint32Array(1024);
@@ -104,7 +147,7 @@ export class StretchRows {
     this.rows[this.#count++] = row;
   }
 
-  /** Places of those whose key another one has too. */
+  /** Places of the rows whose key another row has too. */
   tied(): number[] {
     const places: number[] = [];
     if (!this.#flagTied()) return places;
@@ -112,7 +155,7 @@ export class StretchRows {
     return places;
   }
 
-  /** Flags those whose key another one has too; false when there are none. */
+  /** Flags the rows whose key another row has too; false when there are none. */
   #flagTied(): boolean {
     const count = this.#count;
     let size = 64;
@@ -154,13 +197,13 @@ export class StretchRows {
   }
 }
 
-/** Gathers all rows of the runs by their marks, without a look at a page; false where not all have some, or not all rows are wanted. */
+/** Gathers all rows of the runs by their marks, without reading a page; false where marks are missing, or only some rows are wanted. */
 function gatherMarks(
   runs: readonly SharedRun[],
   open: OpenMinutes,
-  { rows, check }: TieContext,
+  { rows, check, bounds }: TieContext,
 ): boolean {
-  if (open !== "all") return false;
+  if (open !== "all" || bounds !== undefined) return false;
   rows.clear();
   for (let number = 0; number < runs.length; number++) {
     check();
@@ -184,9 +227,13 @@ function gatherRows(
     const { of, named, block } = run;
     const times = blocks.of(of, block).timestamps();
     const isPicked = open !== "all" || named !== undefined;
-    for (let row = firstFrom(times, run, from); row < run.to; row++) {
+    // The rows of a sealed run ascend in time.
+    const ascends = of.source.kind === "segment";
+    const first = ascends ? lowerBound(times, from, run.from, run.to) : run.from;
+    for (let row = first; row < run.to; row++) {
       const time = times[row]!;
-      if (time > to) break;
+      if (time > to && ascends) break;
+      if (time > to || time < from) continue;
       if (isPicked) {
         const minute = Math.floor(time / minuteNs);
         if (named?.has(minute) || (open !== "all" && !open.has(minute))) continue;
@@ -196,21 +243,9 @@ function gatherRows(
   }
 }
 
-/** The first row of a run from a time on: sealed rows ascend. */
-function firstFrom(times: Float64Array, run: SharedRun, from: number): number {
-  let low = run.from;
-  let high = run.to;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (times[middle]! < from) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 const noTwins = new Map<number, number[]>();
 
-/** Compares rows of one time or mark, ordered by segment. */
+/** Compares rows of one time or mark. They come in order of their sources. */
 function compareTie(
   tie: readonly number[],
   runs: readonly SharedRun[],
@@ -227,7 +262,7 @@ function compareTie(
     const { of, block } = runOf(at);
     if (i % rowsPerCheck === 0) check();
     if (of !== runOf(tie[first]!).of) {
-      // Only rows of earlier segments count.
+      // Only rows of earlier sources count.
       if (!isSmall) for (; first < i; first++) addTo(byHash, hash(tie[first]!), tie[first]!);
       first = i;
     }
@@ -252,4 +287,92 @@ function addTo(map: Map<number, number[]>, key: number, value: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [value]);
   else list.push(value);
+}
+
+/** True when line and metadata of two rows are equal. */
+function compareRows(a: Block, rowA: number, b: Block, rowB: number): boolean {
+  if (!isSameValue(a.lines(), rowA, b.lines(), rowB)) return false;
+  for (const name of new Set([...a.metadataNames(), ...b.metadataNames()])) {
+    if (metadataText(a.metadata(name), rowA) !== metadataText(b.metadata(name), rowB)) return false;
+  }
+  return true;
+}
+
+/** Equal for rows that are equal in line and metadata, whatever other rows their blocks have. */
+function hashRow(block: Block, row: number): number {
+  let hash = crc32(valueAt(block.lines(), row));
+  for (const name of [...block.metadataNames()].sort()) {
+    const value = metadataText(block.metadata(name), row);
+    if (value !== "") hash = crc32(`${name}\n${value}`, hash);
+  }
+  return hash;
+}
+
+/** Bytes compared one by one first: a call of the system's comparison pays only for longer values. */
+const firstBytes = 32;
+
+function isSameValue(a: BytesColumn, rowA: number, b: BytesColumn, rowB: number): boolean {
+  const from = a.offsets[rowA]!;
+  const other = b.offsets[rowB]!;
+  const length = a.offsets[rowA + 1]! - from;
+  if (b.offsets[rowB + 1]! - other !== length) return false;
+  const first = Math.min(length, firstBytes);
+  for (let i = 0; i < first; i++) if (a.bytes[from + i] !== b.bytes[other + i]) return false;
+  if (length === first) return true;
+  return Buffer.compare(valueAt(a, rowA), valueAt(b, rowB)) === 0;
+}
+
+function valueAt({ bytes, offsets }: BytesColumn, row: number): Uint8Array {
+  return bytes.subarray(offsets[row], offsets[row + 1]);
+}
+
+/** Bytes as latin1: only equality matters. */
+function metadataText(column: MetadataColumn | undefined, row: number): string {
+  if (column === undefined) return "";
+  if (column.kind === "dictionary") {
+    return Buffer.from(column.dictionary[column.codes[row] as number] ?? "").toString("latin1");
+  }
+  const value = valueAt(column, row);
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("latin1");
+}
+
+/** Memory of decoded blocks that stay: the next stream is most often in the same blocks. */
+const maxBlockBytes = 64 * 1024 * 1024;
+/** Memory of a row in a block beside its line. */
+const rowBytes = 32;
+/** More blocks than any source has. */
+const maxBlocks = 2 ** 26;
+
+/** Decoded blocks of many sources. The least recently used are dropped first. */
+export class SharedBlocks {
+  /** The least recently used first. */
+  readonly #known = new Map<number, { readonly block: Block; readonly bytes: number }>();
+  #bytes = 0;
+
+  of({ source, place }: ComparedSource, number: number): Block {
+    const key = place * maxBlocks + number;
+    let known = this.#known.get(key);
+    if (known === undefined) {
+      const { count, rowStart, lineBytes } = source.runs(number);
+      const lines = lineBytes.reduce((sum, bytes) => sum + bytes, 0);
+      known = { block: source.block(number), bytes: 200 + lines + rowStart[count]! * rowBytes };
+      this.#known.set(key, known);
+      this.#bytes += known.bytes;
+      this.#dropOld();
+    } else if (this.#bytes > maxBlockBytes / 2) {
+      // The order matters only where some blocks are about to be dropped.
+      this.#known.delete(key);
+      this.#known.set(key, known);
+    }
+    return known.block;
+  }
+
+  /** A block that is larger than the bound stays alone. */
+  #dropOld(): void {
+    for (const [key, { bytes }] of this.#known) {
+      if (this.#bytes <= maxBlockBytes || this.#known.size === 1) return;
+      this.#known.delete(key);
+      this.#bytes -= bytes;
+    }
+  }
 }

@@ -1,15 +1,16 @@
 import { errorCodeOf, type SegmentRef } from "@skald/model";
-import type { IndexImage, LocalRef, Segment } from "@skald/storage";
 import {
   corruptSegmentOf,
+  type IndexImage,
   isCached,
+  type LocalRef,
   type OpenedCachedSegment,
   type OpenedSegmentFile,
   openCachedSegment,
   openSegmentFile,
+  type Segment,
 } from "@skald/storage";
-import { openHead } from "./head.js";
-import { type OpenSource, type Source, segmentSource } from "./source.js";
+import { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
 
 /** The decoded index of a segment in shared memory, under the place of the segment. */
 export interface OpenedImage {
@@ -17,14 +18,14 @@ export interface OpenedImage {
   readonly image: SharedArrayBuffer;
 }
 
-/** A reference as it goes to a thread: with the index as another thread has decoded it. */
+/** A reference as it goes to a thread: with the index that another thread has decoded. */
 export type ImagedRef = LocalRef & { readonly image?: SharedArrayBuffer };
 
-export interface SourceCacheOptions {
+interface SourceCacheOptions {
   readonly maxOpenSegments: number;
-  /** Segments that are kept without their files too; no limit where absent. */
+  /** Segments to keep, with or without an open file; no limit when absent. */
   readonly maxSegments?: number;
-  /** Bytes of the decoded indexes, those that other threads have too included. */
+  /** Bytes of decoded indexes, including those that other threads share. */
   readonly maxIndexBytes: number;
   readonly openFile?: (
     ref: SegmentRef,
@@ -35,24 +36,24 @@ export interface SourceCacheOptions {
 interface Entry {
   readonly source: Source;
   readonly indexBytes: number;
-  /** Its index is that of the pool: no other thread has a copy of its own. */
+  /** Its index is the one of the pool, which all threads share. */
   isGiven: boolean;
   readonly image: IndexImage;
-  /** Gives back the descriptor of the file, which the next read opens again. */
+  /** Closes the file. The next read opens it again. */
   readonly suspend?: () => void;
   readonly close: () => void;
 }
 
 /**
- * Keeps segments open on one thread: their decoded indexes, and file descriptors of those used last. An index
- * that a reference brings is used instead of one of its own.
+ * Keeps segments open on one thread: their decoded indexes, and the file descriptors of those used last. An index
+ * that a reference brings replaces one that this thread decoded.
  */
 export class SourceCache {
   readonly #options: SourceCacheOptions;
-  /** By place, the least recently used first: a copy elsewhere is another file. */
+  /** By place, the least recently used first. A copy of a segment in another place is another entry. */
   readonly #entries = new Map<string, Entry>();
   readonly #inUse = new Set<string>();
-  /** Places of those that may have a file open, the least recently used first. */
+  /** Places of segments that may have an open file, the least recently used first. */
   readonly #files = new Set<string>();
   #indexBytes = 0;
   #decoded: OpenedImage[] = [];
@@ -71,12 +72,12 @@ export class SourceCache {
     return this.#files.size;
   }
 
-  /** Runs `work`; what it opens stays open until it returns. Not to be nested. */
+  /** Runs `work`. What it opens stays open until it returns. Calls must not nest. */
   use<T>(work: (open: OpenSource) => T): T {
     try {
       return this.#withFewerFiles(() => work((ref) => this.#open(ref)));
     } catch (error) {
-      // Somebody may put a good file in its place.
+      // The next job may find a good file in its place.
       const damaged = corruptSegmentOf(error);
       if (damaged !== undefined && this.#entries.has(damaged)) this.#close(damaged);
       throw error;
@@ -86,14 +87,14 @@ export class SourceCache {
     }
   }
 
-  /** Indexes that were decoded here since this was asked last, to be given to other threads. */
+  /** Indexes that this thread decoded since the last call, for the other threads. */
   takeDecoded(): readonly OpenedImage[] {
     const decoded = this.#decoded;
     this.#decoded = [];
     return decoded;
   }
 
-  /** Closes the segment of a place, if it is open; it will not be asked for again. */
+  /** Closes the segment of a place, if it is open. */
   forget(place: string): void {
     if (this.#entries.has(place)) this.#close(place);
   }
@@ -140,7 +141,7 @@ export class SourceCache {
     return { source, image, indexBytes, isGiven: given !== undefined, close, ...suspend };
   }
 
-  /** Where too many files are open, those that are not in use are closed first. */
+  /** Closes all files that are not in use when the process has too many open, and tries again. */
   #withFewerFiles<T>(act: () => T): T {
     try {
       return act();
@@ -152,7 +153,7 @@ export class SourceCache {
     }
   }
 
-  /** Closes the file of a segment; one that cannot be read without it is forgotten. */
+  /** Closes the file of a segment, and forgets a segment that cannot open its file again. */
   #suspend(place: string): void {
     const { suspend } = this.#entries.get(place) as Entry;
     if (suspend === undefined) {
@@ -193,8 +194,8 @@ function openAnyFile(ref: SegmentRef, image?: IndexImage): OpenedSegmentFile | O
 }
 
 /**
- * Whether what came back from another thread is the memory that was sent there, which is another object then: a mark that is left in its
- * padding shows in both. One that is disturbed by another thread takes them for two, and the copy is dropped.
+ * Whether two objects are the same shared memory, as memory that came back from another thread is: a mark in the padding of one shows in
+ * both. If another thread disturbs the mark they count as two, and the copy is dropped.
  */
 function isSameMemory(own: IndexImage, given: IndexImage): boolean {
   if (own.byteLength !== given.byteLength) return false;
@@ -206,12 +207,12 @@ function isSameMemory(own: IndexImage, given: IndexImage): boolean {
   return isSame;
 }
 
-/** What a segment is known by: a copy elsewhere is another one. */
+/** The place of a segment, which names it in the cache. */
 export function placeOf({ location }: SegmentRef): string {
   return location.kind === "file" ? location.path : location.key;
 }
 
-/** Memory of a decoded index, shared or not, and of what a thread makes of it once every block was asked for. */
+/** Memory of a decoded index, and of the objects that a thread makes from it once it has read every block. */
 function sizeOfIndex({ image, blockCount }: Segment): number {
   return 16 * 1024 + image.byteLength + blockCount * 1000;
 }

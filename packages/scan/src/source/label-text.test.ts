@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject, labelsToObject, parseStreamText } from "@skald/model";
-import { forEachLabel } from "./label-text.js";
+import { forEachLabel } from "./source.js";
 
 describe("forEachLabel", () => {
   it.each<[string, Record<string, string>]>([

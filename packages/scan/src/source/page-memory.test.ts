@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { paddingBytes } from "@skald/model";
-import { ScanMemory } from "./page-memory.js";
+import { ScanMemory } from "./block-reader.js";
 
 const mib = 1024 * 1024;
 

@@ -1,9 +1,10 @@
-import type { RowMask } from "@skald/contracts";
-import { lowerBound } from "@skald/model";
+import type { RowMask, SkippedMinutes, StreamMinutes } from "@skald/contracts";
+import { type Block, lowerBound, type RunTable } from "@skald/model";
+import { type BlockRange, type LabelTable, minuteNs } from "@skald/storage";
 
 export const emptyMask: RowMask = { blocks: new Uint32Array(0), rows: [] };
 
-/** The rows that any of the parts names. */
+/** The rows that any of the masks names. */
 export function uniteMasks(parts: readonly RowMask[]): RowMask {
   const filled = parts.filter((part) => part.blocks.length > 0);
   if (filled.length <= 1) return filled[0] ?? emptyMask;
@@ -11,7 +12,7 @@ export function uniteMasks(parts: readonly RowMask[]): RowMask {
   for (const part of filled) {
     part.blocks.forEach((block, i) => {
       const lists = byBlock.get(block) ?? [];
-      lists.push(part.rows[i] as Uint32Array);
+      lists.push(part.rows[i]!);
       byBlock.set(block, lists);
     });
   }
@@ -19,11 +20,22 @@ export function uniteMasks(parts: readonly RowMask[]): RowMask {
   return { blocks, rows: [...blocks].map((block) => mergeRows(byBlock.get(block) ?? [])) };
 }
 
-/** The same in shared memory, which crosses to a thread without a copy. */
+/** Ascending, each number once. */
+function mergeRows(lists: readonly Uint32Array[]): Uint32Array {
+  if (lists.length === 1) return lists[0]!;
+  const all = new Uint32Array(lists.reduce((sum, list) => sum + list.length, 0));
+  let at = 0;
+  for (const list of lists) {
+    all.set(list, at);
+    at += list.length;
+  }
+  return all.sort().filter((row, i) => row !== all[i - 1]);
+}
+
+/** The same mask in shared memory, which crosses to a thread without a copy. */
 export function shareMask({ blocks, rows }: RowMask): RowMask {
   if (blocks.length === 0) return emptyMask;
-  const count = rows.reduce((sum, list) => sum + list.length, 0);
-  const shared = new Uint32Array(new SharedArrayBuffer(count * 4));
+  const shared = new Uint32Array(new SharedArrayBuffer(maskRows({ blocks, rows }) * 4));
   let at = 0;
   const lists = rows.map((list) => {
     shared.set(list, at);
@@ -33,12 +45,12 @@ export function shareMask({ blocks, rows }: RowMask): RowMask {
   return { blocks, rows: lists };
 }
 
-/** How many of the ascending numbers lie in [from, to). */
+/** Counts the ascending numbers in [from, to). */
 export function countWithin(sorted: Uint32Array, from: number, to: number): number {
   return lowerBound(sorted, to) - lowerBound(sorted, from);
 }
 
-/** How many rows a mask names. */
+/** Counts the rows of a mask. */
 export function maskRows({ rows }: RowMask): number {
   return rows.reduce((sum, list) => sum + list.length, 0);
 }
@@ -48,14 +60,117 @@ export function maskBytes({ rows }: RowMask): number {
   return rows.reduce((sum, list) => sum + list.byteLength + 100, 100);
 }
 
-/** Ascending, each number once. */
-function mergeRows(lists: readonly Uint32Array[]): Uint32Array {
-  if (lists.length === 1) return lists[0] as Uint32Array;
-  const all = new Uint32Array(lists.reduce((sum, list) => sum + list.length, 0));
-  let at = 0;
-  for (const list of lists) {
-    all.set(list, at);
-    at += list.length;
+/** Collects rows by block, in any order. */
+export class FoundRows {
+  readonly #byBlock = new Map<number, number[]>();
+
+  add(block: number, row: number): void {
+    const rows = this.#byBlock.get(block);
+    if (rows === undefined) this.#byBlock.set(block, [row]);
+    else rows.push(row);
   }
-  return all.sort().filter((row, i) => row !== all[i - 1]);
+
+  mask(): RowMask {
+    const blocks = Uint32Array.from(this.#byBlock.keys()).sort();
+    const rows = [...blocks].map((block) => Uint32Array.from(this.#byBlock.get(block)!).sort());
+    return blocks.length === 0 ? emptyMask : { blocks, rows };
+  }
+}
+
+/** The parts of a source that say which of its rows lie in which minutes. */
+interface TimedRows {
+  readonly baseNs: bigint;
+  readonly streams: LabelTable;
+  runs(block: number): RunTable;
+  block(block: number): Pick<Block, "timestamps">;
+}
+
+/**
+ * Names the rows of some streams, in some blocks, that lie in minutes to leave out. Times are read only where a minute's edge cuts a
+ * run.
+ */
+export function skipRows(
+  source: TimedRows,
+  { all, some }: SkippedMinutes,
+  selected: Uint32Array,
+  blocks: BlockRange,
+): RowMask {
+  const everywhere = new Set<number>();
+  for (let i = 0; i < all.length; i += 2) {
+    for (let minute = all[i]!; minute < all[i + 1]!; minute++) everywhere.add(minute);
+  }
+  const byStream = numberMinutes(some);
+  const first = firstMinute(source.baseNs);
+  const own = new Map<number, ReadonlyMap<number, number> | undefined>();
+  for (const stream of selected) own.set(stream, byStream.get(streamKey(source.streams, stream)));
+  const found = new FoundRows();
+  for (let block = blocks.from; block < blocks.to; block++) {
+    const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
+    for (let run = 0; run < count; run++) {
+      if (!own.has(stream[run]!)) continue;
+      const minutes = own.get(stream[run]!);
+      const isSkipped = (minute: number) => everywhere.has(minute) || minutes?.has(minute) === true;
+      const cover = coverOf(isSkipped, first, minTime[run]!, maxTime[run]!);
+      if (cover === "none") continue;
+      const times = cover === "all" ? undefined : source.block(block).timestamps();
+      for (let row = rowStart[run]!; row < rowStart[run + 1]!; row++) {
+        if (times === undefined || isSkipped(minuteAt(first, times[row]!))) found.add(block, row);
+      }
+    }
+  }
+  return found.mask();
+}
+
+/** How much of a stretch of time lies in minutes to leave out. */
+function coverOf(
+  isSkipped: (minute: number) => boolean,
+  first: number,
+  minTime: number,
+  maxTime: number,
+): "none" | "part" | "all" {
+  const last = Math.floor(maxTime / minuteNs);
+  let skipped = 0;
+  let minutes = 0;
+  for (let minute = Math.floor(minTime / minuteNs); minute <= last; minute++) {
+    minutes++;
+    if (isSkipped((first + minute) >>> 0)) skipped++;
+  }
+  return skipped === 0 ? "none" : skipped === minutes ? "all" : "part";
+}
+
+/** The name of a stream among sources: 53 bits of its hash. */
+export function streamKey({ hashes }: LabelTable, stream: number): number {
+  return hashes[2 * stream]! + 2 ** 32 * (hashes[2 * stream + 1]! & 0x1fffff);
+}
+
+/** The first minute of a source whose times count from `baseNs`, a whole minute. */
+export function firstMinute(baseNs: bigint): number {
+  return Number(baseNs / BigInt(minuteNs));
+}
+
+/** The minute of a time in ns since the base of a source, modulo 2^32. */
+export function minuteAt(first: number, time: number): number {
+  return (first + Math.floor(time / minuteNs)) >>> 0;
+}
+
+/** Minutes by stream, with their places in the list. */
+export function numberMinutes(list: StreamMinutes): Map<number, Map<number, number>> {
+  const byStream = new Map<number, Map<number, number>>();
+  let at = 0;
+  list.streams.forEach((stream, i) => {
+    const minutes = byStream.get(stream) ?? new Map<number, number>();
+    for (let left = list.counts[i]!; left > 0; left--) minutes.set(list.minutes[at]!, at++);
+    byStream.set(stream, minutes);
+  });
+  return byStream;
+}
+
+/** The minutes of some streams as columns. */
+export function streamMinutes(byStream: ReadonlyMap<number, readonly number[]>): StreamMinutes {
+  const lists = [...byStream.values()];
+  return {
+    streams: Float64Array.from(byStream.keys()),
+    counts: Uint32Array.from(lists, ({ length }) => length),
+    minutes: Uint32Array.from(lists.flat()),
+  };
 }

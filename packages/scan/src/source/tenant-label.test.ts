@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject } from "@skald/model";
-import { withTenantLabel } from "./tenant-label.js";
+import { withTenantLabel } from "./view.js";
 
 describe("withTenantLabel", () => {
   it.each([

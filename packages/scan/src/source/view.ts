@@ -1,68 +1,55 @@
-import type { RowMask, ScanPlan, ScanSource, VolumePlan } from "@skald/contracts";
+import type { ScanPlan, ScanSource, VolumePlan } from "@skald/contracts";
 import { isInShard, type StreamLabels } from "@skald/logql";
 import {
+  allOf,
+  anyOf,
+  emptyLabels,
   emptyReadStats,
   type Labels,
+  labelValue,
+  makeLabels,
+  type NeedleFormula,
   type ReadStats,
   type RunTable,
   type TimeRange,
 } from "@skald/model";
-import type { BlockRange, LocalRef } from "@skald/storage";
-import type { ScanMemory } from "./page-memory.js";
-import { projectedLabels } from "./projected-labels.js";
-import { countWithin, uniteMasks } from "./row-mask.js";
-import { skipRows } from "./skip-rows.js";
-import { labelsOnce, type Source } from "./source.js";
-import { tenantLabelName, withTenantLabel } from "./tenant-label.js";
+import {
+  type BlockRange,
+  codeOf,
+  type LabelTable,
+  type LocalRef,
+  type StreamColumn,
+} from "@skald/storage";
+import { countWithin, skipRows, uniteMasks } from "./row-mask.js";
+import type { Source } from "./source.js";
 
-/** What a scan has besides its task. */
-export interface ScanContext {
-  /** Throws when the query was cancelled; called between blocks. */
-  readonly check: () => void;
-  /** Pages are decompressed into it; into fresh memory when absent. */
-  readonly memory?: ScanMemory;
-}
-
-/** What a plan sees of a source: its streams, its blocks, and rows to leave out. */
+/** What a plan sees of a source: its streams, its blocks, and the rows to leave out. */
 export interface SourceView {
   readonly source: Source;
   readonly sequence: number;
   readonly blocks: BlockRange;
   readonly streams: StreamLabels;
   readonly streamCount: number;
-  /** Those of the plan, ascending. */
+  /** The streams of the plan, ascending. */
   readonly selected: Uint32Array;
   /** Rows of a block to leave out, ascending. */
   excludedOf(block: number): Uint32Array | undefined;
-  /** How many rows of a run those are. */
+  /** Counts the rows of a run to leave out. */
   excludedIn(block: number, run: number): number;
 }
 
-/** A block with runs of the query in it. */
-export interface Candidate {
-  readonly block: number;
-  readonly runs: Uint32Array;
-  /** Over the runs, ns since the base, inclusive. */
-  readonly minTime: number;
-  readonly maxTime: number;
-  readonly rows: number;
-  readonly lineBytes: number;
-}
-
-/** The rows of a plan lie in this range. */
+/** The range that the rows of a plan lie in. */
 export function rangeOf(plan: ScanPlan): TimeRange {
   return { fromNs: plan.fromNs, toNs: plan.toNs };
 }
 
-/** Which streams of a source are looked at. */
-type StreamChoice = ScanPlan | Pick<VolumePlan, "matchers">;
-
+/** Selects the streams and blocks of a source for a plan. */
 export function viewOf(
   source: Source,
   scanned: ScanSource<LocalRef>,
-  plan: StreamChoice,
+  plan: ScanPlan | Pick<VolumePlan, "matchers">,
 ): SourceView {
-  const { part = { from: 0, to: 1 }, sequence, tenantLabel } = scanned;
+  const { part = { from: 0, to: 1 }, sequence, tenantLabel, mask, skipped } = scanned;
   let selected = source.streams.match("log" in plan ? plan.log.matchers : plan.matchers);
   const shard = "shard" in plan ? plan.shard : undefined;
   if (shard !== undefined) {
@@ -70,30 +57,47 @@ export function viewOf(
   }
   const edge = (share: number) => Math.floor(source.blockCount * share);
   const blocks = { from: edge(part.from), to: edge(part.to) };
-  const excludedOf = rowsByBlock(maskOf(source, scanned, selected, blocks));
+  const byBlock = new Map<number, Uint32Array>();
+  const found = skipped && skipRows(source, skipped, selected, blocks);
+  const excluded =
+    mask === undefined || found === undefined ? (mask ?? found) : uniteMasks([mask, found]);
+  excluded?.blocks.forEach((block, i) => {
+    byBlock.set(block, excluded.rows[i]!);
+  });
   return {
     source,
     sequence,
     blocks,
-    streams: streamLabels(source, tenantLabel),
+    streams: streamLabels(source.streams, tenantLabel),
     streamCount: selected.length,
     selected,
-    excludedOf,
+    excludedOf: (block) => byBlock.get(block),
     excludedIn: (block, run) => {
-      const excluded = excludedOf(block);
-      if (excluded === undefined) return 0;
+      const rows = byBlock.get(block);
+      if (rows === undefined) return 0;
       const { rowStart } = source.runs(block);
-      return countWithin(excluded, rowStart[run] as number, rowStart[run + 1] as number);
+      return countWithin(rows, rowStart[run]!, rowStart[run + 1]!);
     },
   };
 }
 
-/** Whether all rows of a run are counted already, so that it need not be looked at. */
+/** A block with runs of the query in it. */
+export interface Candidate {
+  readonly block: number;
+  readonly runs: Uint32Array;
+  /** Least and greatest time of the runs, ns since the base, inclusive. */
+  readonly minTime: number;
+  readonly maxTime: number;
+  readonly rows: number;
+  readonly lineBytes: number;
+}
+
+/** Returns true when it has counted all rows of a run, so that nobody needs to read them. */
 export type RunCounter = (block: number, run: number, table: RunTable) => boolean;
 
 /**
- * The blocks of a view with rows in a range that are neither all left out nor counted as they are found. Those that are left out count as
- * duplicates.
+ * Finds the blocks of a view with rows in a range. Runs that `isCounted` has counted, and runs whose rows are all left out, are not
+ * in the result. Rows that are left out count as duplicates in the statistics.
  */
 export function candidatesOf(
   view: SourceView,
@@ -120,7 +124,7 @@ export function candidatesOf(
       runs = runs.filter((run) => {
         const excluded = view.excludedIn(block, run);
         if (stats !== undefined) stats.duplicates += excluded;
-        return excluded < (table.rowStart[run + 1] as number) - (table.rowStart[run] as number);
+        return excluded < table.rowStart[run + 1]! - table.rowStart[run]!;
       });
     }
     if (runs.length > 0) candidates.push(candidateOf(block, runs, table));
@@ -149,12 +153,60 @@ export function selectionOf(view: SourceView, { block, runs }: Candidate) {
   return excluded === undefined ? { runs } : { runs, excluded };
 }
 
+/** Orders candidates for a direction: the block with the best row first. */
+export function byBestTime(direction: "forward" | "backward") {
+  return direction === "backward"
+    ? (a: Candidate, b: Candidate) => b.maxTime - a.maxTime
+    : (a: Candidate, b: Candidate) => a.minTime - b.minTime;
+}
+
+/** The candidates without the blocks that the filters of the segment refuse: no row of those can pass. */
+export function withoutRefused(
+  { source }: Pick<SourceView, "source">,
+  candidates: Candidate[],
+  formula: NeedleFormula | undefined,
+  stats?: ReadStats,
+): Candidate[] {
+  // Heads have no filters.
+  if (formula === undefined || candidates.length === 0 || source.kind === "head") return candidates;
+  const isLabel = (name: string) => isTenantLabel(name) || source.streams.names.includes(name);
+  const own = ownFormula(formula, isLabel);
+  if (own === undefined) return candidates;
+  const wanted = new Uint8Array(source.blockCount);
+  for (const { block } of candidates) wanted[block] = 1;
+  if (!source.refuse(own, wanted)) return candidates;
+  const left = candidates.filter(({ block }) => wanted[block] === 1);
+  if (stats !== undefined) {
+    stats.filteredBlocks += candidates.length;
+    stats.refusedBlocks += candidates.length - left.length;
+  }
+  return left;
+}
+
+/** The part of a formula that is about the segment's own columns: a label of a stream hides metadata of the same name. */
+function ownFormula(
+  formula: NeedleFormula,
+  isLabel: (name: string) => boolean,
+): NeedleFormula | undefined {
+  switch (formula.kind) {
+    case "all":
+      return allOf(formula.of.map((part) => ownFormula(part, isLabel)));
+    case "any":
+      return anyOf(formula.of.map((part) => ownFormula(part, isLabel)));
+    case "value":
+      return isLabel(formula.name) ? undefined : formula;
+    case "text":
+      return formula;
+  }
+}
+
 /** Statistics of a scan before its first block. */
 export function startStats(views: readonly SourceView[]): ReadStats {
   const sourcesScanned = views.filter(({ blocks }) => blocks.from === 0 && blocks.to > 0).length;
   return { ...emptyReadStats(), sourcesScanned, batches: 1 };
 }
 
+/** Counts a block that was read, with or without its lines. */
 export function countRead(stats: ReadStats, view: SourceView, read: Candidate, lines: boolean) {
   const { source } = view;
   const bytes = lines ? read.lineBytes : 0;
@@ -170,18 +222,18 @@ export function countRead(stats: ReadStats, view: SourceView, read: Candidate, l
 
 interface SelectedRuns {
   readonly block: number;
-  /** Gone when the next block is asked for, and free to be shortened before. */
+  /** Valid until the next block is asked for. The caller may overwrite it. */
   readonly runs: Uint32Array;
 }
 
-/** The runs of most blocks of a large segment: a list of its own for each takes longer than all else. */
+/** The runs of most blocks of a large segment. One shared list saves an allocation per block. */
 const firstRun = Uint32Array.of(0);
 
 function isFirstRun(runs: Uint32Array, count: number): boolean {
   return count === 1 && runs[0] === 0;
 }
 
-/** Below this share of the streams their runs are searched for, instead of a look at each run. */
+/** Below this share of the streams, the runs of each stream are searched for instead of looking at every run. */
 const fewStreams = 1 / 32;
 
 function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
@@ -191,7 +243,7 @@ function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
     yield* searchedRuns(view, source.forEachRun);
     return;
   }
-  // A head has runs of streams that were not selected, too.
+  // A head also has runs of streams that were not selected.
   const isAll = source.kind === "segment" && selected.length === count;
   const flags = isAll ? undefined : flagsOf(selected, count);
   let runs = new Uint32Array(256);
@@ -206,7 +258,7 @@ function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
   }
 }
 
-/** The streams ascend over the runs, and so do the runs of ascending streams. */
+/** Streams ascend over the runs of a segment, and so do the runs of ascending streams. */
 function* searchedRuns(
   { selected, blocks }: SourceView,
   forEachRun: NonNullable<Source["forEachRun"]>,
@@ -223,62 +275,40 @@ function* searchedRuns(
   for (const [block, runs] of byBlock) yield { block, runs: Uint32Array.from(runs) };
 }
 
-/** By stream number, 1 for those that are in the list. */
+/** Flags by stream number: 1 for the streams in the list. */
 export function flagsOf(streams: Uint32Array, count: number): Uint8Array {
   const flags = new Uint8Array(count);
   for (const stream of streams) flags[stream] = 1;
   return flags;
 }
 
-/** All rows to leave out, of the streams and blocks of a view. */
-function maskOf(
-  source: Source,
-  { mask, skipped }: ScanSource<LocalRef>,
-  selected: Uint32Array,
-  blocks: BlockRange,
-): RowMask | undefined {
-  if (skipped === undefined) return mask;
-  const rows = skipRows(source, skipped, selected, blocks);
-  return mask === undefined ? rows : uniteMasks([mask, rows]);
-}
-
-function rowsByBlock(mask: RowMask | undefined) {
-  const byBlock = new Map<number, Uint32Array>();
-  mask?.blocks.forEach((block, i) => {
-    byBlock.set(block, mask.rows[i] as Uint32Array);
-  });
-  return (block: number) => byBlock.get(block);
-}
-
-/** The same function for all blocks of the source: scans tell sources apart by it. */
-export function streamLabels(
-  { streams }: Pick<Source, "streams">,
-  tenant: string | undefined,
-): StreamLabels {
-  const labels = labelsOnce(streams);
+/**
+ * The label sets of a table's streams, each made once, with `__tenant_id__` when a tenant is given. Scans tell sources apart by this
+ * function, so that a source has one for all of its blocks.
+ */
+export function streamLabels(streams: LabelTable, tenant: string | undefined): StreamLabels {
+  const labels = onceEach((stream: number) => streams.labels(stream));
   const only = (names: readonly string[]) => projectedLabels(streams, names);
-  if (tenant === undefined) return Object.assign((stream: number) => labels(stream), { only });
+  if (tenant === undefined) return Object.assign(labels, { only });
   const renamed = onceEach((own: Labels) => withTenantLabel(own, tenant));
   return Object.assign((stream: number) => renamed(labels(stream)), {
     only: (names: readonly string[]) => {
       const own = only([...names, tenantLabelName]);
       const kept = new Set(names);
-      const reduced = onceEach((labels: Labels) =>
-        keepNames(withTenantLabel(labels, tenant), kept),
-      );
+      const reduced = onceEach((all: Labels) => keepNames(withTenantLabel(all, tenant), kept));
       return (stream: number) => reduced(own(stream));
     },
   });
 }
 
-/** The function, called once for each label set. */
-function onceEach(make: (labels: Labels) => Labels): (labels: Labels) => Labels {
-  const known = new Map<Labels, Labels>();
-  return (labels) => {
-    let made = known.get(labels);
+/** The function, called once for each key. */
+function onceEach<Key>(make: (key: Key) => Labels): (key: Key) => Labels {
+  const known = new Map<Key, Labels>();
+  return (key) => {
+    let made = known.get(key);
     if (made === undefined) {
-      made = make(labels);
-      known.set(labels, made);
+      made = make(key);
+      known.set(key, made);
     }
     return made;
   };
@@ -287,4 +317,59 @@ function onceEach(make: (labels: Labels) => Labels): (labels: Labels) => Labels 
 function keepNames({ names, values }: Labels, kept: ReadonlySet<string>): Labels {
   const left = names.flatMap((name, i) => (kept.has(name) ? [i] : []));
   return { names: left.map((i) => names[i]!), values: left.map((i) => values[i]!) };
+}
+
+/** Labels of some names only, by stream. Streams with the same values share one object. */
+function projectedLabels(table: LabelTable, names: readonly string[]): (stream: number) => Labels {
+  const columns = [...new Set(names)].sort().flatMap((name) => table.column(name) ?? []);
+  const [only] = columns;
+  if (only === undefined) return () => emptyLabels;
+  const known = new Map<number | string, Labels>();
+  const keyOf = columns.length === 1 ? (stream: number) => codeOf(only, stream) : keysOf(columns);
+  return (stream) => {
+    const key = keyOf(stream);
+    let labels = known.get(key);
+    if (labels === undefined) {
+      labels = labelsIn(columns, stream);
+      known.set(key, labels);
+    }
+    return labels;
+  };
+}
+
+/** The codes of a stream as one number, or as a text where they do not fit into one. */
+function keysOf(columns: readonly StreamColumn[]): (stream: number) => number | string {
+  const combinations = columns.reduce((product, { valueCount }) => product * (valueCount + 1), 1);
+  if (combinations > Number.MAX_SAFE_INTEGER) {
+    return (stream) => columns.map((column) => codeOf(column, stream)).join();
+  }
+  return (stream) => {
+    let key = 0;
+    for (const column of columns) key = key * (column.valueCount + 1) + codeOf(column, stream);
+    return key;
+  };
+}
+
+function labelsIn(columns: readonly StreamColumn[], stream: number): Labels {
+  const has = columns.filter((column) => codeOf(column, stream) > 0);
+  return {
+    names: has.map(({ name }) => name),
+    values: has.map((column) => column.value(codeOf(column, stream) - 1)),
+  };
+}
+
+export const tenantLabelName = "__tenant_id__";
+const shadowedName = `original_${tenantLabelName}`;
+
+/** True for the labels that `withTenantLabel` may add. */
+function isTenantLabel(name: string): boolean {
+  return name === tenantLabelName || name === shadowedName;
+}
+
+/** Adds `__tenant_id__`. A label of that name that the stream already has is kept as `original___tenant_id__`. */
+export function withTenantLabel(labels: Labels, tenant: string): Labels {
+  const pairs = labels.names.map((name, i) => [name, labels.values[i] as string] as const);
+  const own = labelValue(labels, tenantLabelName);
+  const shadowed = own === "" ? [] : [[shadowedName, own] as const];
+  return makeLabels([...pairs, ...shadowed, [tenantLabelName, tenant] as const]);
 }

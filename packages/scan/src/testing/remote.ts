@@ -7,7 +7,7 @@ import { type LocalRef, MemoryStore, type ObjectRange, SegmentCache } from "@ska
 import { seededRandom } from "@skald/testkit";
 import { scanJobs } from "../jobs.js";
 import { ScanPool } from "../pool.js";
-import { RemoteScanner } from "../remote/remote-scanner.js";
+import { RemoteScanner } from "../remote-scanner.js";
 import { makeDirectory, makeSegment, row } from "./sources.js";
 
 const { signal } = new AbortController();

@@ -8,12 +8,9 @@ import {
   mergeMetricPartials,
 } from "@skald/logql";
 import { formatLabels } from "@skald/model";
-import type { LocalRef } from "@skald/storage";
-import { openSegmentFile } from "@skald/storage";
-import { openHead } from "../source/head.js";
-import { ScanMemory } from "../source/page-memory.js";
-import { type OpenSource, type Source, segmentSource } from "../source/source.js";
-import type { ScanContext } from "../source/view.js";
+import { type LocalRef, openSegmentFile } from "@skald/storage";
+import { type ScanContext, ScanMemory } from "../source/block-reader.js";
+import { type OpenSource, openHead, type Source, segmentSource } from "../source/source.js";
 import { planOf } from "./plans.js";
 import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "./sources.js";
 
@@ -56,7 +53,7 @@ export function valuesOf(
 ): Record<string, number> {
   const { labels, values } = mergeMetricPartials(leaf, partials)[0]!;
   return Object.fromEntries(
-    labels.map((one, i) => [formatLabels(one), (values[i] as Float64Array).at(-1) as number]),
+    labels.map((one, i) => [formatLabels(one), values[i]!.at(-1) as number]),
   );
 }
 

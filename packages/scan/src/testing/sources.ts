@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AnswerOf, RowMask, ScanKind, TaskOf } from "@skald/contracts";
 import { dayNs, floorDiv, formatLabels, labelsFromObject, type SegmentRef } from "@skald/model";
-import type { HeadView } from "@skald/storage";
+import type { HeadView, LocalRef } from "@skald/storage";
 import {
   HeadBlock,
   type HeadBlockRef,
@@ -11,6 +12,11 @@ import {
   shareTexts,
 } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
+import { BlockDigestCache } from "../dedup/minute-digests.js";
+import { threadScans } from "../jobs.js";
+import type { FoundMatches } from "../scans/matches.js";
+import { uniteMasks } from "../source/row-mask.js";
+import type { OpenSource } from "../source/source.js";
 
 /** One row as tests write it. */
 export interface SourceRow {
@@ -92,7 +98,7 @@ function makeBlocks(rows: readonly SourceRow[], { rowsPerBlock = rows.length }: 
 function makeBlock(rows: readonly SourceRow[], texts: string[]): HeadBlockRef {
   const bytes = rows.reduce((sum, { line }) => sum + Buffer.byteLength(line), 0);
   const metadata = rows.flatMap((one) => Object.entries(one.metadata ?? {}));
-  const baseNs = floorDiv((rows[0] as SourceRow).ns, dayNs) * dayNs;
+  const baseNs = floorDiv(rows[0]!.ns, dayNs) * dayNs;
   const head = new HeadBlock(baseNs, {
     rows: rows.length,
     runs: rows.length,
@@ -109,4 +115,18 @@ function makeBlock(rows: readonly SourceRow[], texts: string[]): HeadBlockRef {
   }
   head.publish(head.rowCount);
   return head.view();
+}
+
+/** Runs a scan on this thread, with the answer that `ScanPool` gives. `check` throws when it was cancelled. */
+export function scanHere<K extends ScanKind>(
+  kind: K,
+  task: TaskOf<K, LocalRef>,
+  { open, check }: { readonly open: OpenSource; readonly check: () => void },
+): AnswerOf<K> {
+  const context = { check, digests: new BlockDigestCache() };
+  const found: unknown = threadScans[kind].run(task, open, context);
+  if (kind === "duplicates") return uniteMasks(found as RowMask[]) as AnswerOf<K>;
+  if (kind !== "matches") return found as AnswerOf<K>;
+  const { masks, rowCount } = found as FoundMatches;
+  return { mask: uniteMasks(masks), rowCount } as AnswerOf<K>;
 }

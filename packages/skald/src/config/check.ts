@@ -12,16 +12,16 @@ import { lastDirectory } from "./derive.js";
 import { notBuilt } from "./ignored-keys.js";
 import type { Config } from "./root.js";
 import { bucketProblem, storeKindFrom, storeKindOf } from "./s3-bucket.js";
-import type { SchemaPeriod } from "./sections/schema-config.js";
+import { grpcTlsOptionsOf, tlsOptionsOf } from "./server.js";
+import type { SchemaPeriod } from "./storage.js";
 import { targets } from "./targets.js";
-import { grpcTlsOptionsOf, tlsOptionsOf } from "./tls-options.js";
 
 interface Findings {
   readonly problems: string[];
   readonly warnings: string[];
 }
 
-/** Looks at keys together; keys that could not be read are left out. */
+/** Checks keys together; keys that could not be read are left out. */
 export function checkSettings(
   settings: Settings,
   isBroken: (path: string) => boolean,
@@ -41,7 +41,7 @@ export function checkSettings(
   return findings;
 }
 
-/** The rings of this version, by the blocks that say where they are kept. */
+/** The blocks that configure the stores of the rings. */
 const ringStores = [
   "distributor.ring.kvstore",
   "ingester.lifecycler.ring.kvstore",
@@ -52,7 +52,7 @@ const ringStores = [
   "pattern_ingester.lifecycler.ring.kvstore",
 ];
 
-/** Who has another store than Redis today must not believe that processes find each other through it. */
+/** Warns about stores that are not supported: processes do not find each other through them. */
 function checkRings(settings: Settings, { problems, warnings }: Findings): void {
   const kept = new Set(ringStores.map((path) => settings.get(`${path}.store`) as string));
   for (const store of kept)
@@ -78,7 +78,7 @@ function checkTargets(settings: Settings, { problems }: Findings): void {
   }
 }
 
-/** A body is held in memory as a whole, so that the default is also the most that can be. */
+/** A body is held in memory as a whole, so the default is also the maximum. */
 function checkPushSize(settings: Settings, { warnings }: Findings): void {
   const path = "distributor.max_decompressed_size";
   const size = settings.get(path) as number;
@@ -89,13 +89,13 @@ function checkPushSize(settings: Settings, { warnings }: Findings): void {
     );
 }
 
-/** What was asked for to keep others out must hold: nothing of it is left out. */
+/** Settings that restrict access must be honoured completely. */
 function checkListener(settings: Settings, { problems }: Findings): void {
-  const config = settings.build() as Config;
+  const { server } = settings.build() as Config;
   const listeners = [
-    ["http", tlsOptionsOf(config)],
-    // Its versions and ciphers are those of HTTP, which are looked at there.
-    ["grpc", { ...grpcTlsOptionsOf(config), minVersion: "", cipherSuites: [] }],
+    ["http", tlsOptionsOf(server)],
+    // It has the versions and ciphers of HTTP, which are checked there.
+    ["grpc", { ...grpcTlsOptionsOf(server), minVersion: "", cipherSuites: [] }],
   ] as const;
   for (const [name, options] of listeners)
     for (const problem of checkTls(options)) {
@@ -153,32 +153,22 @@ function checkCommonStorage(settings: Settings, { problems }: Findings): void {
     problems.push(`common.storage has several stores, ${given.join(", ")}; keep one`);
 }
 
-/** The object stores there are, by their names in `schema_config`, and what to do for one of them. */
+/** The supported object stores, by their names in `schema_config`. */
 const builtStores: readonly string[] = ["filesystem", "s3", "aws"];
 const useBuilt =
   "set object_store: filesystem in schema_config, and storage_config.filesystem.directory; or s3, and storage_config.aws";
 
-/** Without periods data is kept on the local disk, and nobody who named another store may believe that it is there. */
+/** Without periods data stays on the local disk: a key that names another store is a problem. */
 function checkStoresWithoutPeriods(settings: Settings, { problems }: Findings): void {
   for (const { key, value, why } of settings.ignored)
     if (why === notBuilt && value !== "" && bucketKey.test(key))
       problems.push(`${key}: ${why}; ${useBuilt}`);
 }
 
-/** Keys and flags that name a bucket or an account; the others often stand in files with their defaults. */
+/** Keys and flags that name a bucket or an account; files often hold the other keys with their defaults. */
 const bucketKey = /(?:bucket|account.name|connection.string|auth.url)[^.]*$/;
 
-const objectStores = [
-  "filesystem",
-  "s3",
-  "aws",
-  "gcs",
-  "azure",
-  "swift",
-  "cos",
-  "bos",
-  "alibabacloud",
-];
+const objectStores = "filesystem s3 aws gcs azure swift cos bos alibabacloud".split(" ");
 
 function checkSchema(settings: Settings, findings: Findings): void {
   const { problems, warnings } = findings;
@@ -209,16 +199,7 @@ function checkSchema(settings: Settings, findings: Findings): void {
     );
 }
 
-const indexStores = [
-  "tsdb",
-  "boltdb-shipper",
-  "boltdb",
-  "aws",
-  "bigtable",
-  "gcp",
-  "cassandra",
-  "grpc-store",
-];
+const indexStores = "tsdb boltdb-shipper boltdb aws bigtable gcp cassandra grpc-store".split(" ");
 
 function checkPeriod(
   settings: Settings,

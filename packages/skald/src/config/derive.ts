@@ -9,14 +9,14 @@ export function deriveSettings(settings: Settings): string[] {
   const addresses = ["frontend.scheduler_address", "frontend_worker.scheduler_address"];
   if (addresses.every((path) => settings.get(path) === ""))
     settings.derive("query_scheduler.use_scheduler_ring", true);
-  // Rulers that see each other share rules out.
+  // Rulers that see each other share the rules.
   if (settings.get("ruler.ring.kvstore.store") === "redis")
     settings.derive("ruler.enable_sharding", true);
   deriveReplication(settings);
   return deriveOverrides(settings);
 }
 
-/** Where data is kept when no key says anything: below the working directory. */
+/** The directory of the data if no key names one, below the working directory. */
 export const lastDirectory = "chunks";
 
 const pathsBelowPrefix: Readonly<Record<string, string>> = {
@@ -52,7 +52,7 @@ function derivePaths(settings: Settings): void {
   for (const [path, name] of Object.entries(tokenFiles)) settings.derive(path, `${prefix}/${name}`);
 }
 
-/** The settings of one ring become those of all: `common.ring`, else gossip, else the ring of the ingester. */
+/** All rings take the settings of one: `common.ring`, else gossip, else the ring of the ingester. */
 function deriveRings(settings: Settings): void {
   if (settings.isAnyGiven("common.ring")) {
     for (const ring of rings) settings.deriveBlock("common.ring", ring);
@@ -69,7 +69,7 @@ function deriveRings(settings: Settings): void {
   for (const ring of rings) settings.deriveBlock(`${own}.kvstore`, `${ring}.kvstore`);
 }
 
-/** Keys of a ring that are called something else in a lifecycler. */
+/** A lifecycler has other names for some keys of a ring. */
 function deriveLifecycler(settings: Settings, ring: string, lifecycler: string): void {
   settings.deriveBlock(`${ring}.kvstore`, `${lifecycler}.ring.kvstore`);
   const same = {
@@ -109,7 +109,7 @@ function deriveStores(settings: Settings): void {
   deriveDirectories(settings);
 }
 
-/** The directory of the data is one key for those who open it, however the file spelled it. */
+/** Derives the one key that the store reads from the several keys that may name the directory. */
 function deriveDirectories(settings: Settings): void {
   const rules = textOf(settings, "common.storage.filesystem.rules_directory");
   if (rules !== "") {

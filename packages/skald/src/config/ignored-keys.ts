@@ -1,6 +1,6 @@
 import type { IgnoredRow } from "@skald/runtime/config";
 
-/** Data in such a store would be elsewhere than its user believes: without periods of a schema it stops the start. */
+/** Without periods of a schema this stops the start, because the data would not be where its user expects it. */
 export const notBuilt = "only filesystem and s3 are built into this version";
 
 /**

@@ -1,17 +1,17 @@
 import type { S3Options } from "@skald/storage";
 import type { Config } from "./root.js";
-import type { SchemaPeriod } from "./sections/schema-config.js";
+import type { SchemaPeriod } from "./storage.js";
 
-/** Where data is kept: a directory, or a bucket. */
+/** Whether data is in a directory or in a bucket. */
 export type StoreKind = "filesystem" | "s3";
 
-/** Of a name in `schema_config`; undefined for what is not built. */
+/** The kind of a name in `schema_config`; undefined if it is not supported. */
 export function storeKindOf(name: string): StoreKind | undefined {
   if (name === "filesystem") return name;
   return name === "s3" || name === "aws" ? "s3" : undefined;
 }
 
-/** The store of the last period; without periods the bucket where one is named, else the directory. */
+/** The store of the last period; without periods the bucket if one is named, else the directory. */
 export function storeKindFrom(get: (path: string) => unknown): StoreKind {
   const last = (get("schema_config.configs") as readonly SchemaPeriod[]).at(-1);
   if (last !== undefined) return storeKindOf(last.object_store) ?? "filesystem";
@@ -25,14 +25,14 @@ export function storeKindFrom(get: (path: string) => unknown): StoreKind {
 
 type Options = Omit<S3Options, "onTry" | "ca">;
 
-/** The store of a configuration. */
+/** The kind of store of a configuration. */
 export function storeKind(config: Config): StoreKind {
   return storeKindFrom((path) =>
     path.split(".").reduce((at, key) => (at as Record<string, unknown>)[key], config as unknown),
   );
 }
 
-/** The bucket of a configuration: the older form where it names one, else the newer. */
+/** The bucket of a configuration: that of the older form if it names one, else that of the newer form. */
 export function s3OptionsOf(config: Config, env = process.env): Options {
   const { aws, object_store, object_prefix } = config.storage_config;
   const newer = newerOptions(object_store.s3, object_store.storage_prefix, env);
@@ -40,7 +40,7 @@ export function s3OptionsOf(config: Config, env = process.env): Options {
   return older.bucket === "" ? newer : older;
 }
 
-/** What is wrong with the URL or the list of buckets of the older form; undefined when nothing is. */
+/** A problem of the URL or the list of buckets of the older form; undefined if there is none. */
 export function bucketProblem(url: string, buckets: string): string | undefined {
   const parsed = url === "" ? { bucket: "" } : parseUrl(url);
   if (parsed === undefined) return "s3 is not of the form s3://key:secret@host-or-region/bucket";
@@ -123,7 +123,7 @@ function unescapePart(text: string): string {
   }
 }
 
-/** Anybody who speaks S3 takes some region, and most want this one. */
+/** Every S3 server accepts a region, and most expect this one. */
 const usualRegion = "us-east-1";
 
 function place(
@@ -136,12 +136,12 @@ function place(
   const url = /^https?:\/\//.test(endpoint) ? endpoint : `${scheme}://${endpoint}`;
   return {
     region: region || regionOf(endpoint) || env.AWS_REGION || env.AWS_DEFAULT_REGION || usualRegion,
-    // The library knows the hosts of Amazon better.
+    // The library derives the hosts of Amazon itself.
     ...(endpoint === "" || isAmazon(endpoint) ? {} : { endpoint: url }),
   };
 }
 
-/** `s3.amazonaws.com`, `s3.eu-west-1.amazonaws.com`: hosts that a region stands for. */
+/** Hosts that follow from a region: `s3.amazonaws.com`, `s3.eu-west-1.amazonaws.com`. */
 const amazonHost = /^(?:https:\/\/)?s3[.-](?:([a-z]{2}(?:-[a-z]+)+-\d)\.)?amazonaws\.com\/?$/;
 
 function isAmazon(endpoint: string): boolean {
@@ -173,7 +173,7 @@ function encryptionOf(sse: Newer["sse"]): S3Options["encryption"] {
   };
 }
 
-/** The usual class is not asked for: some servers know none. */
+/** The default class is left out, because some servers know no classes. */
 function classOf(storageClass: string) {
   return storageClass === "" || storageClass === "STANDARD" ? {} : { storageClass };
 }

@@ -1,7 +1,7 @@
 /**
- * The parts of a process, each with those that it is built from: they are built before it, run before it starts, and stop
- * after it. What a process lacks of `ingester`, `pattern-ingester`, `deletion` and `index-gateway` it asks of others:
- * `ingesters`, `pattern-ingesters`, `known-deletes` and `catalog-client` know which.
+ * The modules of a process, each with the modules that it needs: they are built before it, run before it starts, and stop
+ * after it. A process without `ingester`, `pattern-ingester`, `deletion` or `index-gateway` asks other processes, through
+ * `ingesters`, `pattern-ingesters`, `known-deletes` or `catalog-client`.
  */
 export const modules = {
   peers: [],
@@ -32,20 +32,20 @@ export const modules = {
 export type ModuleName = keyof typeof modules;
 
 export interface Target {
-  /** What it runs, for `-list-targets`. */
+  /** Its description, for `-list-targets`. */
   readonly says: string;
-  /** The modules that it is made of, beside those that they need. */
+  /** Its modules; the modules that these need come with them. */
   readonly modules: readonly ModuleName[];
-  /** Those that it is made of but does not show: its routes are not theirs. */
+  /** Modules whose routes it does not serve. */
   readonly hides?: readonly ModuleName[];
 }
 
 const write = ["ingester", "distributor"] as const;
 const read = ["query-frontend", "call-taker"] as const;
-/** Rules are evaluated by a querier that nobody else asks. */
+/** The querier that evaluates rules has no routes. */
 const unseen = ["query-frontend"] as const;
 
-/** What `-target` accepts. */
+/** The values of `-target`. */
 export const targets = {
   all: {
     says: "everything in one process",
@@ -84,10 +84,10 @@ export const targets = {
   "pattern-ingester": { says: "finds patterns in new lines", modules: ["pattern-ingester"] },
 } as const satisfies Readonly<Record<string, Target>>;
 
-/** Those that are built early where they are there at all, because others are made of them. */
+/** Modules that are built first if the process has them, because others use them. */
 const early: readonly ModuleName[] = ["ingester", "pattern-ingester", "deletion"];
 
-/** The modules of targets with all that they need, each after those. Throws nothing: targets were checked. */
+/** The modules of targets, each after the modules that it needs. The targets must be known. */
 export function modulesOf(names: readonly string[]): ModuleName[] {
   const all = reachable(names.flatMap((name) => targets[name as keyof typeof targets].modules));
   const found = new Set<ModuleName>();
@@ -100,7 +100,7 @@ export function modulesOf(names: readonly string[]): ModuleName[] {
   return [...found];
 }
 
-/** Whether a process of these targets serves the routes of a module that it has. */
+/** Whether a process of these targets serves the routes of a module. */
 export function shows(names: readonly string[], module: ModuleName): boolean {
   return names.some((name) => {
     const target: Target = targets[name as keyof typeof targets];

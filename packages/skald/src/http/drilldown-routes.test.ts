@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpResponse } from "@skald/transport";
-import { drilldownRoutes } from "./drilldown-routes.js";
+import { drilldownRoutes } from "./tenant-routes.js";
 
 const routes = drilldownRoutes({
   ...{ authEnabled: true, noAuthTenant: "fake" },

@@ -1,14 +1,18 @@
 import { createPushHandler, type Distributor, InflightBytes } from "@skald/distributor";
-import { parseTenant, type RawHandler, type TenantOptions } from "@skald/transport";
+import { memoryBytes } from "@skald/runtime";
+import {
+  type EndpointDocs,
+  parseTenant,
+  type RawHandler,
+  type TenantOptions,
+} from "@skald/transport";
 import type { Config } from "../config/root.js";
-import { memoryBytes } from "../memory.js";
-import { pushDocs } from "./push-docs.js";
 
 const tenantHeader = "x-scope-orgid";
-/** Pushes take more room than they came with, so they get a part of the memory only. */
+/** Pushes take more memory than their bodies, so their bodies may fill only this part of it. */
 const memoryShare = 1 / 8;
 
-/** Pushes by path; those of the legacy API have another JSON form, those of OTLP others altogether. */
+/** The handlers of pushes by path: the API, the legacy API with another JSON form, and OTLP. */
 export function pushRoutes(
   config: Config,
   distributor: Pick<Distributor, "push">,
@@ -37,3 +41,72 @@ export function pushRoutes(
     }),
   );
 }
+
+const values = [["$NOW", "paid order 7", { trace_id: "ab12" }]];
+const json = { "content-type": "application/json" };
+
+const errors = {
+  260: "ingestion of the tenant is blocked; the status is `block_ingestion_status_code`",
+  400: "a body that cannot be read, or rows that break a limit: the others are stored",
+  413: "larger than `distributor.max_recv_msg_size`, or than `distributor.max_decompressed_size` when unpacked",
+  422: "no streams at all",
+  429: "above a rate of the tenant: nothing is stored",
+  503: "too many bytes are on their way, or the disk is full",
+};
+
+const push: EndpointDocs = {
+  group: "Ingest",
+  says: "Stores log lines.",
+  tenant: "one",
+  bodies: {
+    "application/json": "`{streams: [{stream: labels, values: [[ns, line, metadata?]]}]}`",
+    "application/x-protobuf": "`PushRequest`, in Snappy's block format",
+  },
+  answers: { 204: "Nothing: all is stored, and can be queried." },
+  errors,
+  example: {
+    headers: json,
+    body: JSON.stringify({ streams: [{ stream: { app: "shop" }, values }] }),
+    status: 204,
+  },
+};
+
+const legacy: EndpointDocs = {
+  ...push,
+  says: "Stores log lines that come in the old form; use `push`.",
+  bodies: {
+    ...push.bodies,
+    "application/json": "`{streams: [{labels: text, entries: [{ts, line}]}]}`",
+  },
+  example: {
+    headers: json,
+    body: '{"streams":[{"labels":"{a=\\"b\\"}","entries":[]}]}',
+    status: 204,
+  },
+};
+
+const otlp: EndpointDocs = {
+  group: "Ingest",
+  says: "Stores log records of OpenTelemetry. Exporters are given the address up to `/otlp`.",
+  tenant: "one",
+  bodies: {
+    "application/x-protobuf": "`ExportLogsServiceRequest`",
+    "application/json": "the same in OTLP's JSON form",
+  },
+  answers: { 204: "Nothing: all is stored, and can be queried." },
+  errors,
+  example: {
+    headers: json,
+    body: JSON.stringify({
+      resourceLogs: [
+        {
+          resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] },
+          scopeLogs: [{ logRecords: [{ timeUnixNano: "$NOW", body: { stringValue: "paid" } }] }],
+        },
+      ],
+    }),
+    status: 204,
+  },
+};
+
+const pushDocs = { v1: push, legacy, otlp } as const;

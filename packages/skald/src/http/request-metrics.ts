@@ -15,7 +15,7 @@ export function requestObserver(metrics: Metrics): RequestObserver {
     metrics.histogram(`${what}_message_bytes`, help, names, messageBuckets);
   const received = message("request", "Bodies of requests whose length was declared.");
   const sent = message("response", "Bodies of answers that were taken as a whole.");
-  // Of each endpoint once: looking them up by their labels costs more than counting.
+  // Kept for each endpoint, because looking metrics up by their labels costs more than counting.
   const endpoints = new Map<string, ReturnType<typeof endpointOf>>();
   const endpointOf = (method: string, route: string) => {
     const labels = { method, route: knownRoute(route) };
@@ -24,7 +24,7 @@ export function requestObserver(metrics: Metrics): RequestObserver {
       inflight: inflight.labels(labels),
       received: received.labels(labels),
       sent: sent.labels(labels),
-      /** By status, of those that are no web socket. */
+      /** By status; requests for a WebSocket are not among them. */
       durations: new Map<number, ReturnType<typeof durations.labels>>(),
     };
   };
@@ -56,7 +56,7 @@ export function requestObserver(metrics: Metrics): RequestObserver {
   };
 }
 
-/** Counts calls of other processes beside requests: the route is the name of the method, an error its status in HTTP. */
+/** Counts gRPC calls beside requests: the route is the name of the method, the status of an error its HTTP status. */
 export function callObserver(metrics: Metrics): (call: EndedCall) => void {
   const durations = durationsOf(metrics);
   return ({ path, durationMs, error }) => {
@@ -88,7 +88,7 @@ function durationsOf(metrics: Metrics) {
   ]);
 }
 
-/** Both names of an endpoint count as one: that which dashboards ask for. */
+/** The route that dashboards know: all paths of an endpoint count as one. */
 function knownRoute(route: string): string {
   return route
     .replace(/^service_api_v1_/, "loki_api_v1_")

@@ -8,7 +8,7 @@ const store = new MemoryRingStore();
 const log = silentLogger();
 const options = { store, name: "ring", replicas: 1, heartbeatTimeoutMs: 60_000, pollMs: 5000, log };
 const ring = new Ring(options);
-const routes = ringRoutes({ paths: ["/ring"], title: "A <ring>", ring });
+const routes = ringRoutes({ path: "/ring", title: "A <ring>", ring });
 
 beforeAll(async () => {
   for (const id of ["a", "b<i>"]) {

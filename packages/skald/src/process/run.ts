@@ -1,20 +1,20 @@
 import { buildInfo, type Logger, messageWithCauses } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
+import { startTracing } from "@skald/runtime/trace-export";
 import type { LoadedConfig } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
-import { startTracing } from "../tracing/start-tracing.js";
 import { buildProcess, type RunningProcess } from "./process.js";
 
-/** Exit code of a process that ended because a part of it failed. */
+/** The exit code after a failure. */
 const failed = 1;
 
-/** Runs the process until a signal comes, its parent is gone, or a part of it fails; ends it then. */
+/** Runs the process until a signal comes, its parent is gone, or a service fails; then ends it. */
 export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Promise<void> {
   const { config, warnings, notice } = loaded;
   if (notice !== undefined) process.stderr.write(notice);
   const build = buildInfo();
   const log = openLog(config);
-  /** Set as soon as there is something to stop. */
+  /** Undefined until there is something to stop. */
   let running: RunningProcess | undefined;
   let stopping: Promise<void> | undefined;
   let stopTracing: (() => Promise<void>) | undefined;
@@ -27,9 +27,9 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
       process.exit(code);
     });
   };
-  // From here on a signal is an orderly end, also in the middle of the start.
+  // From here on a signal ends the process in order, also during the start.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => stop(signal, 0));
-  // The channel of a parent such as `npm start`: when it is gone, so are we.
+  // A parent such as `npm start` has a channel to the process, which ends with the parent.
   process.on("disconnect", () => stop("the parent is gone", 0));
   process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error }));
   process.on("uncaughtException", (error) => {
@@ -40,7 +40,13 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
   const { productVersion: version } = build;
   log.info("starting skald", { version, target: config.target, node: process.versions.node });
   try {
-    stopTracing = await startTracing(config, { env: process.env, version, log });
+    const serviceName = `skald-${config.target.join(",")}`;
+    stopTracing = await startTracing(config.tracing.enabled, {
+      env: process.env,
+      serviceName,
+      version,
+      log,
+    });
     running = buildProcess({ config, log, build, endProcess: (reason) => stop(reason, 0) });
     await running.start();
     log.info("ready");
@@ -48,7 +54,7 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
     log.error("a service failed", { service: name, error });
     stop(`service ${name} failed`, failed);
   } catch (error) {
-    // Asked to stop while starting: that is no failure.
+    // A stop during the start is not a failure.
     if (stopping !== undefined) return;
     log.error(`could not start: ${messageWithCauses(error)}`, { error });
     process.exit(failed);

@@ -1,6 +1,6 @@
 import { mutate, type Random } from "@skald/testkit";
 import type { EndpointDocs, ParamDocs, ParamType } from "@skald/transport";
-import type { Endpoint } from "../http/api.js";
+import type { Endpoint } from "../process/process.js";
 
 /** A request to send, and what is known of its answer before. */
 export interface HostileRequest {

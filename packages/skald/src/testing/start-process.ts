@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { buildInfo } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { loadConfig } from "../config/load-config.js";
-import type { Endpoint } from "../http/api.js";
+import type { Endpoint } from "../process/process.js";
 import { buildProcess } from "../process/process.js";
 
 /** A whole process within this one, with a data folder of its own. */

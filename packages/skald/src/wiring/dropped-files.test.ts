@@ -5,14 +5,14 @@ import { afterAll, expect, it } from "@jest/globals";
 import { decodeTexts } from "@skald/contracts";
 import { Ingester, type SegmentStore } from "@skald/ingester";
 import { type Batch, formatLabels, labelsFromObject } from "@skald/model";
-import { assembleBatch, decodePush } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import { WorkerPool } from "@skald/runtime";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { ScanPool, sourcesOf } from "@skald/scan";
 import type { SealedSegment } from "@skald/storage";
 import { loadConfig } from "../config/load-config.js";
-import { ingesterOptionsOf } from "./ingester-options.js";
+import { ingesterOptionsOf } from "./modules/ingester.js";
 
 const dir = mkdtempSync(join(tmpdir(), "skald-dropped-"));
 const pool = new WorkerPool({
@@ -32,7 +32,7 @@ function lineBatch(): Batch {
     '{"streams":[{"stream":{"app":"a"},"values":[["1760000000000000000","x"]]}]}',
   );
   const labels = labelsFromObject({ app: "a" });
-  return assembleBatch(decodePush({ format: "json", encoding: "identity", body }), {
+  return assembleBatch(decodeBody({ format: "json", encoding: "identity", body }), {
     streams: [{ ordinal: 0, labels, text: formatLabels(labels) }],
     dropped: new Uint32Array(0),
     levels: new Uint8Array(1),

@@ -1,8 +1,7 @@
-import type { DeleteRequests, RemovalRules } from "@skald/compactor";
+import type { RemovalRules } from "@skald/compactor";
 import type {
   Catalog,
   Deletes,
-  Distributor,
   HeldRows,
   PatternIngester,
   SegmentScanner,
@@ -22,81 +21,78 @@ import type { LocalRef, ObjectStore, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
 import type { GrpcServer } from "@skald/transport/grpc";
 import type { Config } from "../config/root.js";
-import type { Connections } from "./connections.js";
+import type { Connections } from "./peers.js";
 import type { OwnRing, ServiceRings } from "./rings.js";
 
-/** What every module of the process is built from. */
+/** What every module is built from. */
 export interface ModuleContext {
   readonly config: Config;
   readonly log: Logger;
   readonly build: BuildInfo;
   readonly metrics: Metrics;
-  /** Ends the process in order; absent where it ends with whoever runs it. */
+  /** Ends the process in order; absent in tests and tools. */
   readonly endProcess?: ((reason: string) => void) | undefined;
 }
 
-/** What a module adds to the process beside the objects that later ones take. */
+/** What a module adds to the process, beside the parts that later modules use. */
 export interface BuiltModule {
-  /** Its life; one that only lives from call to call needs none. */
+  /** Its life; a module that only answers calls needs none. */
   readonly service?: Service;
-  /** Why it can do no work now although its service runs. */
+  /** Says why it cannot work now although its service runs. */
   readonly unready?: () => string | undefined;
   readonly routes?: readonly Route[];
   readonly socketRoutes?: readonly SocketRoute[];
   readonly rawRoutes?: ReadonlyMap<string, RawHandler>;
 }
 
-/** The objects of the process by module; each is there once its module was built. */
+/** The objects of the process; each is there once its module is built. */
 export interface Parts {
-  /** Serves calls of other processes; absent in a process that is alone. */
+  /** Serves the calls of other processes; undefined in a process that is alone. */
   server: GrpcServer | undefined;
   connections: Connections;
   limits: TenantLimits;
   pool: WorkerPool;
-  /** Scans what is on this machine. */
+  /** Scans the files of this machine. */
   threads: ScanPool;
-  /** Scans the store's segments too. */
+  /** Scans the segments of the store, too. */
   scanner: SegmentScanner<LocalRef>;
   store: ObjectStore;
   /** Where the bytes of a key are. */
   locate: (key: string) => SegmentLocation;
-  /** What is in the store, as this process sees it; `ownCatalog` counts too. */
+  /** The segments of the store, as this process lists them. */
   segments: SegmentCatalog;
-  /** Of the store, as this process sees it. */
+  /** Finds the segments of a query by `segments`. */
   ownCatalog: Catalog;
-  /** Has a day looked at whose index is damaged; absent where this process has no compactor. */
+  /** Repairs a day whose index is damaged; undefined without a compactor. */
   repairDay: ((indexKey: string) => void) | undefined;
-  /** What queries find segments by: its own, or that of an index gateway. */
+  /** Finds the segments of a query: `ownCatalog`, or an index gateway. */
   catalog: Catalog;
-  /** That of this process, and its ring; absent where others find patterns, or nobody does. */
+  /** The pattern ingester of this process, and its ring; undefined if it has none. */
   ownPatterns: PatternThread | undefined;
   ownPatternRing: OwnRing | undefined;
-  /** All who find patterns, as one; absent where nobody does. */
+  /** All pattern ingesters as one; undefined if patterns are disabled. */
   patterns: Pick<PatternIngester, "patterns"> | undefined;
-  /** Takes lines to find patterns in. */
+  /** Takes lines for the pattern ingesters. */
   sampler: LineSampler | undefined;
-  /** That of this process, and its ring; absent where others hold the data. */
+  /** The ingester of this process, and its ring; undefined if it has none. */
   ownIngester: OwnIngester | undefined;
   ownRing: OwnRing | undefined;
   /** The rings of other services that this process is a member of. */
   serviceRings: ServiceRings | undefined;
-  /** All ingesters, as one. */
+  /** All ingesters as one. */
   ingester: HeldRows;
-  /** Time since one of them left with all its rows stored, ms; absent where there is one only. */
+  /** Time since an ingester left with all its rows stored, ms; undefined in a single process. */
   sinceLeftMs: (() => number) | undefined;
-  /** Follows what all ingesters get. */
+  /** Follows the rows of all ingesters. */
   tailer: Tailer;
-  /** Where a distributor hands rows to. */
+  /** Where a distributor sends rows. */
   pushTargetWith: (metrics: DistributorMetrics) => PushTarget;
-  distributor: Distributor;
-  /** Hides what was deleted; absent where nothing is ever deleted by request. */
+  /** Hides deleted rows; undefined if nothing is ever deleted by request. */
   deletes: Deletes | undefined;
   hidesRows: (tenant: string) => boolean;
-  /** Changes with every delete request of a tenant, and with what becomes of it. */
+  /** A text that changes with every delete request of a tenant, and with its progress. */
   deletesOf: (tenant: string) => string;
-  /** Those of this process, to be changed; absent where another one has them. */
-  deleteRequests: DeleteRequests | undefined;
-  /** What is to leave the store; absent where nothing is. */
+  /** Says what the compactor removes; undefined without retention. */
   removalRules: RemovalRules | undefined;
   /** Where queries run. */
   lanes: QueryLanes;
@@ -109,7 +105,7 @@ export function tenancyOf(config: Config): TenantOptions {
   return { authEnabled: config.auth_enabled, noAuthTenant: config.no_auth_tenant };
 }
 
-/** Whether other processes have parts of the work: rings are shared then, and calls are served. */
+/** Whether other processes share the work: then rings are shared, and calls are served. */
 export function isCluster({ ingester, target }: Config): boolean {
   return ingester.lifecycler.ring.kvstore.store === "redis" || !target.includes("all");
 }

@@ -3,25 +3,25 @@ import type { Batch, Clock } from "@skald/model";
 export interface OldestHeldOptions {
   /** Time of the oldest row that the ingester holds, ns since the epoch; undefined when it holds none. */
   readonly oldestNs: () => bigint | undefined;
-  /** Has the ring told at once; `oldestMs` is asked for what. */
+  /** Writes the member, with `oldestMs`, to the ring at once. */
   readonly publish: () => Promise<void>;
   readonly clock: Clock;
 }
 
-/** Ingesters are asked for rows that are newer than this anyway. */
+/** Queriers ask ingesters for rows newer than this in any case. */
 const recentMs = 30 * 60_000;
 const hourMs = 3_600_000;
-/** After the ring could not be told, heartbeats have so long to do it before the next push tries again. */
+/** If the ring could not be written, heartbeats have this time to do it before a push tries again. */
 const pauseMs = 10_000;
 
 /**
- * Tells, by this process's member of the ring, how old the rows are that the ingester holds, so that those who query old times
- * ask ingesters when, and only when, these have rows of them: what came late is not in the store yet. In whole hours, so that it
- * seldom changes; a push of older rows is answered after the ring was told.
+ * Publishes in the ring how old the rows of the ingester are. A query of old times asks the ingester only if it holds such
+ * rows, which came late and are not in the store yet. Times are rounded to hours, so that they seldom change; a push of older
+ * rows is answered after the ring was written.
  */
 export class OldestHeld {
   readonly #options: OldestHeldOptions;
-  /** Of pushes under way that have older rows than was told. */
+  /** Running pushes with rows that may be older than the published time. */
   readonly #underWay = new Set<{ readonly ms: number }>();
   #toldMs = Number.POSITIVE_INFINITY;
   #retryMs = 0;
@@ -31,7 +31,7 @@ export class OldestHeld {
     this.#options = options;
   }
 
-  /** What is to be told now, in ms since the epoch; undefined when nothing is held. */
+  /** The time to publish, ms since the epoch; undefined if no rows are held. */
   oldestMs(): number | undefined {
     const held = this.#options.oldestNs();
     const heldMs = held === undefined ? Number.POSITIVE_INFINITY : Number(held / 1_000_000n);
@@ -40,7 +40,7 @@ export class OldestHeld {
     return Number.isFinite(this.#toldMs) ? this.#toldMs : undefined;
   }
 
-  /** Does a push, and tells the ring if it has older rows than were told of. */
+  /** Runs a push, and publishes first if its rows are older than the published time. */
   async aroundPush<T>({ seconds }: Pick<Batch, "seconds">, push: () => Promise<T>): Promise<T> {
     const ms = leastOf(seconds) * 1000;
     const nowMs = this.#options.clock.nowMs();
@@ -56,7 +56,7 @@ export class OldestHeld {
   }
 
   async #tell(ms: number, nowMs: number): Promise<void> {
-    // What is being told may be from before this push.
+    // A running write may have begun before this push.
     await this.#publishing;
     while (ms < this.#toldMs && nowMs >= this.#retryMs) {
       this.#publishing ??= this.#publish(nowMs);

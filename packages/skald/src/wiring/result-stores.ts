@@ -1,4 +1,3 @@
-import type { ConnectionOptions } from "node:tls";
 import {
   MemoryStore,
   RedisResultStore,
@@ -11,21 +10,16 @@ import type { Metrics } from "@skald/runtime/metrics";
 import type { Config } from "../config/root.js";
 
 const MB = 1_000_000;
-/** Memory for answers where nothing is said about it. */
+/** Memory for answers if none is configured. */
 const defaultMemoryMb = 100;
 
 type CacheSection = Config["query_range"]["results_cache"];
 
-export interface BuiltStores {
-  readonly stores: ResultStores;
-  readonly service: Service;
-}
-
-/** Builds where answers are kept: one store for all kinds that have none of their own. */
+/** Builds the stores of cached answers; kinds without a store of their own share one. */
 export function buildResultStores(
   { query_range: range }: Config,
   { log, metrics }: { readonly log: Logger; readonly metrics: Metrics },
-): BuiltStores {
+): { readonly stores: ResultStores; readonly service: Service } {
   const redis: RedisResultStore[] = [];
   const memory: MemoryStore[] = [];
   const openMemory = (options: MemoryOptions): ResultStore => {
@@ -58,12 +52,10 @@ export function buildResultStores(
     stores[kind] = count(kind, kind === "result" ? common() : (own(place) ?? common()));
   }
   const sum = (pick: (store: MemoryStore) => number) => memory.reduce((n, s) => n + pick(s), 0);
-  metrics.gaugeOf("embeddedcache_entries", "Answers that are kept in memory.", () =>
-    sum((store) => store.count),
-  );
-  metrics.gaugeOf("embeddedcache_memory_bytes", "Memory of the answers that are kept.", () =>
-    sum((store) => store.bytes),
-  );
+  const entries = "Answers that are kept in memory.";
+  metrics.gaugeOf("embeddedcache_entries", entries, () => sum((store) => store.count));
+  const bytes = "Memory of the answers that are kept.";
+  metrics.gaugeOf("embeddedcache_memory_bytes", bytes, () => sum((store) => store.bytes));
   const service = new Service({
     name: "query-frontend",
     start: async () => {
@@ -90,7 +82,7 @@ function kindsOf(range: Config["query_range"]): [CacheKind, boolean, CacheSectio
 type MemoryOptions = Omit<ConstructorParameters<typeof MemoryStore>[0], "clock">;
 type RedisOptions = Omit<ConstructorParameters<typeof RedisResultStore>[0], "log">;
 
-/** Where a section says that answers are kept: in Redis if it names one, else in memory if it says so. */
+/** The place that a section configures: Redis if it names one, else memory if that is enabled. */
 interface Place {
   readonly redis: RedisOptions;
   readonly isInMemory: boolean;
@@ -109,9 +101,9 @@ function placeOf({ cache, compression }: CacheSection): Place {
       username: redis.username,
       password: redis.password,
       database: redis.db,
-      tls: tlsOf(tls_enabled, tls_insecure_skip_verify),
+      tls: tls_enabled ? { rejectUnauthorized: !tls_insecure_skip_verify } : undefined,
       timeoutMs: redis.timeout,
-      ttlMs: lastingOf(redis.expiration, default_validity),
+      ttlMs: redis.expiration || default_validity,
       compress,
       prefix: "skald-results:",
     },
@@ -125,20 +117,11 @@ function placeOf({ cache, compression }: CacheSection): Place {
   };
 }
 
-function tlsOf(isEnabled: boolean, takesAny: boolean): ConnectionOptions | undefined {
-  return isEnabled ? { rejectUnauthorized: !takesAny } : undefined;
-}
-
-function lastingOf(expirationMs: number, defaultMs: number): number {
-  return expirationMs > 0 ? expirationMs : defaultMs;
-}
-
-/** Gives stores that count what they are asked for and what they have of it. */
+/** Wraps stores so that they count requested and found answers. */
 function counterOf(metrics: Metrics): (kind: CacheKind, store: ResultStore) => ResultStore {
-  const asked = metrics.counter("cache_fetched_keys", "Kept answers that were looked for.", [
-    "name",
-  ]);
-  const found = metrics.counter("cache_hits", "Kept answers that were found.", ["name"]);
+  const labels = ["name"];
+  const asked = metrics.counter("cache_fetched_keys", "Kept answers that were looked for.", labels);
+  const found = metrics.counter("cache_hits", "Kept answers that were found.", labels);
   return (name, store) => ({
     maxValueBytes: store.maxValueBytes,
     compress: store.compress,

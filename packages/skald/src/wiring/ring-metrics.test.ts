@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { Lifecycler, MemoryRingStore, Ring } from "@skald/ring";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
-import { countMembers } from "./ring-metrics.js";
+import { countMembers } from "./rings.js";
 
 describe("countMembers", () => {
   it("tells the members of a ring by their state, as it was read last", async () => {

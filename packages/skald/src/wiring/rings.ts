@@ -9,17 +9,17 @@ import {
   type RingStore,
   ringKey,
 } from "@skald/ring";
-import type { Logger } from "@skald/runtime";
+import type { Logger, Metrics } from "@skald/runtime";
 import type { Config } from "../config/root.js";
 import type { ModuleName } from "../config/targets.js";
 
-/** A ring and this process's member of it, with one life. */
+/** A ring and this process's membership in it, with one life. */
 export interface OwnRing {
   readonly ring: Ring;
   readonly id: string;
   /**
-   * Whether what is named by these texts is this process's to work on, as the ring was seen last; with a tenant's shard, of as
-   * many instances as are the tenant's.
+   * Whether this process owns what these texts name, as the ring was read last. With a shard only the instances of the tenant's
+   * shard can own it.
    */
   owns(names: readonly string[], shard?: TenantShard): boolean;
   /** Enters the ring as PENDING and begins to watch it. */
@@ -27,9 +27,17 @@ export interface OwnRing {
   /** Becomes ACTIVE. */
   join(signal: AbortSignal): Promise<void>;
   leave(): Promise<void>;
-  /** Writes the member now, and has the others read it. Throws when the store cannot be written. */
+  /** Writes the member to the store at once. Throws if the store cannot be written. */
   tell(): Promise<void>;
   stop(options?: EndOptions): Promise<void>;
+}
+
+/** A ring that this process watches. */
+export interface WatchedRing {
+  readonly ring: Ring;
+  /** Begins to watch it. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 type EndOptions = Omit<Parameters<Lifecycler["stop"]>[0], "unregister">;
@@ -39,137 +47,141 @@ export type ServiceRings = Partial<Record<ModuleName, OwnRing>>;
 
 export interface TenantShard {
   readonly tenant: string;
-  /** 0: all. */
+  /** Instances of the shard; 0: all. */
   readonly size: number;
 }
 
-interface Context {
+export interface RingContext {
   readonly config: Config;
   readonly log: Logger;
+  readonly metrics: Metrics;
 }
 
 type PlacingLifecycler = Config["ingester"]["lifecycler"];
 type LifecyclerConfig = PlacingLifecycler | Config["pattern_ingester"]["lifecycler"];
+type OwningRingBlock = Config["compactor"]["compactor_ring"];
 
-/** The ring of ingesters; the single process is its only member unless it is kept in Redis. */
+/** The configuration of a service's ring; with tokens each key has one owner. */
+export type RingBlock = Config["distributor"]["ring"] &
+  Partial<Pick<OwningRingBlock, "num_tokens" | "tokens_file_path">>;
+
+const ingesterRing = "ring";
+/** Each stream has one owner in it. */
+const patternRing = "pattern-ring";
+
+/** The ring of ingesters; a single process is the only member unless the ring is in Redis. */
 export function buildIngesterRing(
-  { config, log }: Context,
+  context: RingContext,
   oldestMs: () => number | undefined,
 ): OwnRing {
-  const { lifecycler } = config.ingester;
-  return lifecyclerRing("ring", ingesterIdOf(config), lifecycler, { config, log }, oldestMs);
+  const { lifecycler } = context.config.ingester;
+  const placed = { id: ingesterIdOf(context.config), oldestMs };
+  return lifecyclerRing(ingesterRing, lifecycler, context, placed);
 }
 
-/** The ring of those who find patterns, which has each stream once. */
-export function buildPatternRing({ config, log }: Context): OwnRing {
-  const { lifecycler } = config.pattern_ingester;
-  return lifecyclerRing(patternRing, patternIdOf(config), lifecycler, { config, log });
+/** The ring of the pattern ingesters. */
+export function buildPatternRing(context: RingContext): OwnRing {
+  const { lifecycler } = context.config.pattern_ingester;
+  return lifecyclerRing(patternRing, lifecycler, context, { id: patternIdOf(context.config) });
 }
 
-/** The name of this process among those who find patterns. */
+/** The id of this process among pattern ingesters. */
 export function patternIdOf({ pattern_ingester }: Config): string {
   return pattern_ingester.lifecycler.id || hostname();
 }
 
-/** The name of this process among ingesters. */
+/** The id of this process among ingesters. */
 export function ingesterIdOf({ ingester }: Config): string {
   return ingester.lifecycler.id || hostname();
 }
 
-/** The ring of ingesters, for a process that is none itself. */
-export function watchIngesterRing({ config, log }: Context): WatchedRing {
-  return watchRing(watchedRing("ring", config.ingester.lifecycler, log));
+/** The ring of ingesters, for a process that is not an ingester. */
+export function watchIngesterRing({ config, log, metrics }: RingContext): WatchedRing {
+  const watched = watchRing(lifecyclerOptions(ingesterRing, config.ingester.lifecycler, log));
+  countMembers(metrics, watched.ring, "ingester");
+  return watched;
 }
 
-/** The ring of those who find patterns, for a process that is none itself. */
-export function watchPatternRing({ config, log }: Context): WatchedRing {
-  return watchRing(watchedRing(patternRing, config.pattern_ingester.lifecycler, log));
+/** The ring of pattern ingesters, for a process that is not one of them. */
+export function watchPatternRing({ config, log }: Pick<RingContext, "config" | "log">) {
+  return watchRing(lifecyclerOptions(patternRing, config.pattern_ingester.lifecycler, log));
 }
-
-const patternRing = "pattern-ring";
 
 function lifecyclerRing(
   name: string,
-  id: string,
   lifecycler: LifecyclerConfig,
-  { config, log }: Context,
-  oldestMs?: () => number | undefined,
+  { config, log, metrics }: RingContext,
+  member: Pick<MemberOptions, "id" | "oldestMs">,
 ): OwnRing {
   const { address, interface_names, enable_inet6, port } = lifecycler;
   const host = addressOf(address, interface_names, enable_inet6);
-  return ownRing({
-    ...watchedRing(name, lifecycler, log),
-    id,
+  const own = ownRing(lifecyclerOptions(name, lifecycler, log), {
+    ...member,
     address: `${host}:${port || config.server.grpc_listen_port}`,
     zone: lifecycler.availability_zone,
     tokens: lifecycler.num_tokens,
     tokensFile: lifecycler.tokens_file_path,
     unregister: lifecycler.unregister_on_shutdown,
-    ...(oldestMs === undefined ? {} : { oldestMs }),
   });
+  countMembers(metrics, own.ring, name === ingesterRing ? "ingester" : name);
+  return own;
 }
 
-function watchedRing(name: string, { heartbeat_period, ring }: LifecyclerConfig, log: Logger) {
-  // Patterns are found once, however many copies of the lines there are.
-  const placing = "replication_factor" in ring ? placingOf(ring) : {};
+function lifecyclerOptions(
+  name: string,
+  { heartbeat_period, ring }: LifecyclerConfig,
+  log: Logger,
+): RingOptions {
   return {
-    ...{ name, log, ...placing },
+    ...{ name, log, store: openStore(ring.kvstore, log) },
     heartbeatMs: heartbeat_period,
     heartbeatTimeoutMs: ring.heartbeat_timeout,
-    store: openStore(ring.kvstore, log),
+    // Only streams have copies; patterns are found once.
+    ...("replication_factor" in ring ? copiesOf(ring) : {}),
   };
 }
 
-/** How many copies of a stream there are, and where. A ring that is not shared has one member. */
-function placingOf({
-  kvstore,
-  replication_factor,
-  zone_awareness_enabled,
-}: PlacingLifecycler["ring"]): Pick<RingOfOptions, "replicas" | "isZoneAware"> {
-  const replicas = kvstore.store === "redis" ? replication_factor : 1;
-  return { replicas, isZoneAware: zone_awareness_enabled };
+function copiesOf(ring: PlacingLifecycler["ring"]): Pick<RingOptions, "replicas" | "isZoneAware"> {
+  const { replication_factor, zone_awareness_enabled: isZoneAware } = ring;
+  // A ring that is not shared has one member.
+  return { replicas: isShared(ring) ? replication_factor : 1, isZoneAware };
 }
 
-type OwningRingBlock = Config["compactor"]["compactor_ring"];
-
-/** What a ring of a service is configured by; with tokens each key has one instance as its owner. */
-export type RingBlock = Config["distributor"]["ring"] &
-  Partial<Pick<OwningRingBlock, "num_tokens" | "tokens_file_path">>;
-
-/** A ring by which the instances of a service know each other, and which places none of their data. */
-export function buildServiceRing(name: string, ring: RingBlock, { config, log }: Context): OwnRing {
-  const names = ring.instance_interface_names;
-  const address = addressOf(ring.instance_addr, names, ring.instance_enable_ipv6);
-  return ownRing({
-    name,
-    id: ring.instance_id || hostname(),
-    address: `${address}:${ring.instance_port || config.server.grpc_listen_port}`,
-    zone: ring.instance_availability_zone,
-    tokens: ring.num_tokens ?? 0,
-    tokensFile: ring.tokens_file_path ?? "",
-    heartbeatMs: ring.heartbeat_period,
-    heartbeatTimeoutMs: ring.heartbeat_timeout,
-    forgetAfterMs: forgetTimeouts * ring.heartbeat_timeout,
-    unregister: true,
-    store: openStore(ring.kvstore, log),
-    log,
-  });
-}
-
-/** The ring of a service, for a process that is none of its instances. */
-export function watchServiceRing(
+/** A ring through which the instances of a service find each other; it places none of their data. */
+export function buildServiceRing(
   name: string,
-  ring: Pick<RingBlock, "kvstore" | "heartbeat_period" | "heartbeat_timeout">,
-  { log }: Pick<Context, "log">,
-): WatchedRing {
-  return watchRing({
-    name,
-    heartbeatMs: ring.heartbeat_period,
-    heartbeatTimeoutMs: ring.heartbeat_timeout,
-    forgetAfterMs: forgetTimeouts * ring.heartbeat_timeout,
-    store: openStore(ring.kvstore, log),
-    log,
+  block: RingBlock,
+  { config, log, metrics }: RingContext,
+): OwnRing {
+  const interfaces = block.instance_interface_names;
+  const host = addressOf(block.instance_addr, interfaces, block.instance_enable_ipv6);
+  const own = ownRing(serviceOptions(name, block, log), {
+    id: block.instance_id || hostname(),
+    address: `${host}:${block.instance_port || config.server.grpc_listen_port}`,
+    zone: block.instance_availability_zone,
+    tokens: block.num_tokens ?? 0,
+    tokensFile: block.tokens_file_path ?? "",
+    unregister: true,
   });
+  countMembers(metrics, own.ring);
+  return own;
+}
+
+/** The ring of a service, for a process that is not one of its instances. */
+export function watchServiceRing(name: string, block: RingBlock, log: Logger): WatchedRing {
+  return watchRing(serviceOptions(name, block, log));
+}
+
+/** After this many heartbeat timeouts an instance is forgotten, because it holds nothing that others need. */
+const forgetTimeouts = 2;
+
+function serviceOptions(name: string, block: RingBlock, log: Logger): RingOptions {
+  return {
+    ...{ name, log, store: openStore(block.kvstore, log) },
+    heartbeatMs: block.heartbeat_period,
+    heartbeatTimeoutMs: block.heartbeat_timeout,
+    forgetAfterMs: forgetTimeouts * block.heartbeat_timeout,
+  };
 }
 
 /** Whether other processes see a ring. */
@@ -177,20 +189,7 @@ export function isShared({ kvstore }: Pick<RingBlock, "kvstore">): boolean {
   return kvstore.store === "redis";
 }
 
-/** Such an instance has nothing that others miss: it is forgotten after so many heartbeat timeouts. */
-const forgetTimeouts = 2;
-/** The longest pause between two looks at a ring, where heartbeats are rare. */
-const maxPollMs = 15_000;
-
-/** A ring that is looked at. */
-export interface WatchedRing {
-  readonly ring: Ring;
-  /** Begins to watch it. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-interface RingOfOptions {
+interface RingOptions {
   readonly name: string;
   /** Copies of each key; by default 1. */
   readonly replicas?: number;
@@ -202,7 +201,8 @@ interface RingOfOptions {
   readonly log: Logger;
 }
 
-interface OwnRingOptions extends RingOfOptions {
+/** The membership of this process in a ring. */
+interface MemberOptions {
   readonly id: string;
   readonly address: string;
   readonly zone: string;
@@ -212,23 +212,22 @@ interface OwnRingOptions extends RingOfOptions {
   readonly oldestMs?: () => number | undefined;
 }
 
-function ownRing(options: OwnRingOptions): OwnRing {
+function ownRing(options: RingOptions, { unregister, tokensFile, ...own }: MemberOptions): OwnRing {
   const { store, isShared } = options.store;
   const { ring, ...watched } = watchRing(options);
-  const { id, address, zone, isZoneAware = false, tokens, tokensFile, heartbeatMs } = options;
+  const { isZoneAware = false, heartbeatMs } = options;
   const log = options.log.child({ component: "ring" });
   const member = new Lifecycler({
-    ...{ store, ring, id, address, zone, isZoneAware, tokens, heartbeatMs, log },
+    ...{ ...own, store, ring, isZoneAware, heartbeatMs, log },
     ...(tokensFile === "" ? {} : { tokensFile }),
-    ...(options.oldestMs === undefined ? {} : { oldestMs: options.oldestMs }),
     ...(isShared ? {} : { settleMs: 0 }),
   });
   return {
-    ...{ ring, id },
+    ...{ ring, id: own.id },
     owns: (names, shard) => {
       const { view } = ring;
       const part = shard === undefined ? view : view.shard(shard.tenant, shard.size);
-      return part.ownerOf(ringKey(...names))?.id === id;
+      return part.ownerOf(ringKey(...names))?.id === own.id;
     },
     start: async () => {
       await member.start();
@@ -238,13 +237,16 @@ function ownRing(options: OwnRingOptions): OwnRing {
     leave: () => member.leave(),
     tell: () => member.beat(true),
     stop: async (end = {}) => {
-      await member.stop({ ...end, unregister: options.unregister });
+      await member.stop({ ...end, unregister });
       await watched.stop();
     },
   };
 }
 
-function watchRing(options: RingOfOptions): WatchedRing {
+/** The longest pause between two reads of a ring, if heartbeats are rare. */
+const maxPollMs = 15_000;
+
+function watchRing(options: RingOptions): WatchedRing {
   const { name, heartbeatMs, heartbeatTimeoutMs, forgetAfterMs = 0 } = options;
   const { store } = options.store;
   const { replicas = 1, isZoneAware = false } = options;
@@ -269,11 +271,29 @@ function watchRing(options: RingOfOptions): WatchedRing {
   };
 }
 
+const states = ["PENDING", "JOINING", "ACTIVE", "LEAVING"] as const;
+/** Counts members whose heartbeats are overdue, whatever state they wrote last. */
+const unhealthy = "Unhealthy";
+
+/** Counts the members of a ring by state, each time that the ring is read. */
+export function countMembers(metrics: Metrics, ring: Ring, name = ring.name): void {
+  const labels = ["name", "state"];
+  const members = metrics.gauge("ring_members", "Members of a ring by their state.", labels);
+  ring.onRead(() => {
+    const counts = new Map<string, number>([...states, unhealthy].map((state) => [state, 0]));
+    for (const { isHealthy, state } of ring.view.instances) {
+      const counted = isHealthy ? state : unhealthy;
+      counts.set(counted, (counts.get(counted) ?? 0) + 1);
+    }
+    for (const [state, count] of counts) members.set({ name, state }, count);
+  });
+}
+
 type KvStore = Config["distributor"]["ring"]["kvstore"];
 
 interface OpenStore {
   readonly store: RingStore;
-  /** Whether other processes have the same rings. */
+  /** Whether other processes see the same rings. */
   readonly isShared: boolean;
 }
 
@@ -302,17 +322,17 @@ function tlsOf(redis: KvStore["redis"]): { tls?: ConnectionOptions } {
   return {
     tls: {
       rejectUnauthorized: !tls_insecure_skip_verify,
-      ...(tls_ca_path === "" ? {} : { ca: readFileSync(tls_ca_path) }),
-      ...(tls_cert_path === "" ? {} : { cert: readFileSync(tls_cert_path) }),
-      ...(tls_key_path === "" ? {} : { key: readFileSync(tls_key_path) }),
-      ...(tls_server_name === "" ? {} : { servername: tls_server_name }),
-      ...(tls_cipher_suites === "" ? {} : { ciphers: tls_cipher_suites.replaceAll(",", ":") }),
-      ...(version === null ? {} : { minVersion: `TLSv1.${version[2]}` as SecureVersion }),
+      ...(tls_ca_path && { ca: readFileSync(tls_ca_path) }),
+      ...(tls_cert_path && { cert: readFileSync(tls_cert_path) }),
+      ...(tls_key_path && { key: readFileSync(tls_key_path) }),
+      ...(tls_server_name && { servername: tls_server_name }),
+      ...(tls_cipher_suites && { ciphers: tls_cipher_suites.replaceAll(",", ":") }),
+      ...(version && { minVersion: `TLSv1.${version[2]}` as SecureVersion }),
     },
   };
 }
 
-/** The address told to others: the one given, else that of an interface, of the names given or of any that is not local. */
+/** The address for others: the given one, else one of the named interfaces, or of any that is not local. */
 function addressOf(given: string, names: readonly string[], allowsIpv6: boolean): string {
   if (given !== "") return given;
   const found = Object.entries(networkInterfaces())

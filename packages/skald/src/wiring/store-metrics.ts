@@ -7,8 +7,8 @@ import type { ObjectStore } from "@skald/storage";
 const operationBuckets = [0.001, 0.01, 0.1, 0.3, 0.6, 1, 3, 6, 9, 20, 30, 60, 90, 120];
 
 /**
- * The same store, counting its operations under the names that dashboards of object stores read. An object that is not
- * there, and a call that was given up, are no failures. Segments on a disk of this machine are read past the store.
+ * The same store, with its operations counted under the names that dashboards of object stores read. A missing object and a
+ * cancelled call are not failures. Segments on a local disk are read past the store.
  */
 export function countedStore(
   store: ObjectStore,
@@ -55,7 +55,7 @@ export interface Operations {
   failed(operation: string): void;
 }
 
-/** The counters of operations on a bucket; a store that is a directory has the name `filesystem`. */
+/** The counters of operations on a bucket; a directory is the bucket `filesystem`. */
 export function storeOperations(metrics: Metrics, bucket: string): Operations {
   const labels = ["bucket", "operation"];
   const counter = (what: string, help: string) =>
@@ -103,7 +103,7 @@ async function* countedList<T>(run: Run, list: () => AsyncIterable<T>): AsyncGen
   });
 }
 
-/** The same catalog, timing how long it takes to find the segments of a query. */
+/** The same catalog, with the time to find the segments of a query measured. */
 export function timedCatalog(catalog: Required<Catalog>, metrics: Metrics): Catalog {
   const seconds = metrics.histogram(
     "index_request_duration_seconds",

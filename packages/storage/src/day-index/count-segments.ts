@@ -1,9 +1,6 @@
 import type { SectionWriter } from "../segment/index-sections.js";
 import type { SegmentIndex } from "../segment/read/index-reader.js";
-import { writeMarks } from "./row-marks.js";
-import { daySection } from "./sections.js";
-import type { DayPlaces } from "./stream-counts.js";
-import { sharingRuns } from "./stream-spans.js";
+import { type DayPlaces, daySection, sharingRuns, writeMarks } from "./stream-counts.js";
 
 /** What a segment holds of each of its streams, in the order of their texts. */
 export interface SegmentCounts {
@@ -20,7 +17,7 @@ export interface SegmentCounts {
 }
 
 /** A segment of a day as its index is written; times in ns since the start of the day. */
-export interface CountedSegment {
+interface CountedSegment {
   readonly minTime: number;
   readonly maxTime: number;
   readonly counts: SegmentCounts | undefined;
@@ -71,32 +68,25 @@ export function writeCounts(
   const all = kept.flatMap(({ counts, ...times }) =>
     counts === undefined ? [] : [{ counts, ...times }],
   );
+  const total = all.reduce((sum, { counts }) => sum + counts.rows.length, 0);
   const numbersOf = (of: (segment: (typeof all)[number], stream: number) => number) => {
-    const total = all.reduce((sum, { counts }) => sum + counts.rows.length, 0);
     const numbers = new Float64Array(total);
     let at = 0;
-    for (const segment of all) {
+    for (const segment of all)
       for (let stream = 0; stream < segment.counts.rows.length; stream++)
         numbers[at++] = of(segment, stream);
-    }
     return numbers;
   };
-  sections.numbers(
-    daySection.countedStreams,
-    Float64Array.from(kept, ({ counts }) => counts?.rows.length ?? 0),
-  );
-  sections.numbers(
-    daySection.streamRows,
-    numbersOf(({ counts }, i) => counts.rows[i]!),
-  );
-  sections.numbers(
-    daySection.streamLineBytes,
-    numbersOf(({ counts }, i) => counts.lineBytes[i]!),
-  );
+  const write = (id: number, of: Parameters<typeof numbersOf>[0]) =>
+    sections.numbers(id, numbersOf(of));
+  const streams = kept.map(({ counts }) => counts?.rows.length ?? 0);
+  sections.numbers(daySection.countedStreams, streams);
+  write(daySection.streamRows, ({ counts }, i) => counts.rows[i]!);
+  write(daySection.streamLineBytes, ({ counts }, i) => counts.lineBytes[i]!);
   const begins = numbersOf(({ counts, minTime }, i) => counts.minTimes[i]! - minTime);
   const ends = numbersOf(({ counts, maxTime }, i) => maxTime - counts.maxTimes[i]!);
   const unit = unitOf(begins, ends);
-  sections.numbers(daySection.timeUnit, Float64Array.of(unit));
+  sections.numbers(daySection.timeUnit, [unit]);
   sections.numbers(
     daySection.streamBegins,
     begins.map((time) => time / unit),
@@ -163,6 +153,6 @@ function writeNames(sections: SectionWriter, segments: readonly CountedSegment[]
     names.push(...own.sort((a, b) => a - b));
   }
   sections.texts(daySection.metadataNames, [...ids.keys()]);
-  sections.numbers(daySection.segmentNameCounts, Float64Array.from(counts));
-  sections.numbers(daySection.segmentNames, Float64Array.from(names));
+  sections.numbers(daySection.segmentNameCounts, counts);
+  sections.numbers(daySection.segmentNames, names);
 }

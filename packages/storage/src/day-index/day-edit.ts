@@ -1,13 +1,86 @@
 import { crc32 } from "node:zlib";
-import { dayNs, parseStreamText } from "@skald/model";
-import { ByteWriter } from "../bytes.js";
+import { dayNs, errorCodeOf, parseStreamText, type SegmentRef } from "@skald/model";
+import { ByteWriter, runningSum } from "../bytes.js";
+import { compareFirst } from "../object-store/keys.js";
+import type { IndexImage } from "../segment/index-image.js";
 import { SectionWriter } from "../segment/index-sections.js";
-import { labelColumns, writeStreams } from "../segment/streams.js";
-import { zstd } from "../zstd/zstd.js";
-import { type SegmentCounts, writeCounts } from "./count-segments.js";
-import type { DayIndex, GoneSegment, IndexedSegment } from "./day-index.js";
-import { dayHeaderBytes, dayMagic, dayVersion, runningSum } from "./image.js";
-import { daySection } from "./sections.js";
+import { labelColumns, writeStreams } from "../segment/layout.js";
+import { SegmentIndex } from "../segment/read/index-reader.js";
+import { openSegmentFile } from "../segment/read/reader.js";
+import { zstd } from "../zstd.js";
+import { countSegment, type SegmentCounts, writeCounts } from "./count-segments.js";
+import {
+  DayIndex,
+  dayHeaderBytes,
+  dayMagic,
+  dayVersion,
+  decodeDayIndex,
+  type GoneSegment,
+  type IndexedSegment,
+} from "./day-index.js";
+import { daySection } from "./stream-counts.js";
+
+/** A segment that comes to a day: a file of this machine, or one whose index was read. */
+export interface AddedSegment {
+  readonly ref: SegmentRef;
+  readonly image?: IndexImage;
+  readonly level: number;
+}
+
+/** What is to become of a day; plain data, for another thread. */
+export interface DayChange {
+  readonly tenant: string;
+  readonly baseNs: bigint;
+  /** The index before, if there is one. */
+  readonly base: IndexImage | undefined;
+  readonly add: readonly AddedSegment[];
+  readonly remove: readonly GoneSegment[];
+  readonly forget: readonly string[];
+  readonly generation: number;
+  /** ms since the epoch */
+  readonly writtenMs: number;
+}
+
+export interface EditedDay {
+  readonly bytes: Uint8Array;
+  readonly image: IndexImage;
+  /** Of those to add: what cannot be read, and why. They are not in the index. */
+  readonly damaged: readonly { readonly id: string; readonly reason: string }[];
+}
+
+/** Makes the next index of a day. Blocks the thread: reads the footer of each file, and may be slow for many streams. */
+export function editDay(change: DayChange): EditedDay {
+  const { base, add, remove, forget } = change;
+  const edit = new DayEdit(base === undefined ? change : new DayIndex(base));
+  const damaged: { id: string; reason: string }[] = [];
+  for (const added of add) {
+    try {
+      addSegment(edit, added);
+    } catch (error) {
+      if (errorCodeOf(error) !== "internal") throw error;
+      damaged.push({ id: added.ref.id, reason: (error as Error).message });
+    }
+  }
+  for (const gone of remove) edit.remove(gone);
+  for (const id of forget) edit.forget(id);
+  const bytes = edit.encode(change);
+  return { bytes, image: decodeDayIndex("that was just made", bytes), damaged };
+}
+
+function addSegment(edit: DayEdit, { ref, image, level }: AddedSegment): void {
+  const { id, minNs, maxNs, sizeBytes } = ref;
+  const index = new SegmentIndex(image ?? imageOf(ref));
+  const texts = Array.from({ length: index.streams.count }, (_, s) => index.streams.text(s));
+  const { rowCount: rows, lineBytes } = index;
+  const segment = { id, minNs, maxNs, sizeBytes, rows, lineBytes, level };
+  edit.add(segment, texts, countSegment(index));
+}
+
+function imageOf(ref: SegmentRef): IndexImage {
+  const { segment, close } = openSegmentFile(ref);
+  close();
+  return segment.image;
+}
 
 /** Level of zstd: postings and labels are written rarely, and read often. */
 const level = 3;
@@ -67,22 +140,19 @@ export class DayEdit {
 
   /** The bytes of the index of a generation; see docs/formats/day-index.md. */
   encode({ generation, writtenMs }: Pick<DayIndex, "generation" | "writtenMs">): Uint8Array {
-    const segments = [...this.#segments.values()].sort(bySpan);
+    const segments = [...this.#segments.values()].sort(compareFirst);
     const places = new Map(segments.map(({ id }, place) => [id, place]));
     const streams = this.#streams(places);
     const sections = new SectionWriter();
     const { tenant, baseNs } = this.#day;
     sections.texts(daySection.tenant, [tenant]);
     const day = Number(baseNs / dayNs);
-    sections.numbers(
-      daySection.summary,
-      Float64Array.of(day, generation, writtenMs, streams.texts.length),
-    );
+    sections.numbers(daySection.summary, [day, generation, writtenMs, streams.texts.length]);
     this.#writeSegments(sections, segments, streams);
     this.#writeGone(sections, places);
     writeStreams(sections, labelColumns(streams.texts.map(parseStreamText)));
-    sections.numbers(daySection.streamCounts, Uint32Array.from(streams.counts));
-    sections.numbers(daySection.streamSegments, Uint32Array.from(streams.segments));
+    sections.numbers(daySection.streamCounts, streams.counts);
+    sections.numbers(daySection.streamSegments, streams.segments);
     return framed(sections.finish());
   }
 
@@ -110,7 +180,7 @@ export class DayEdit {
     holders: { readonly counts: readonly number[]; readonly segments: readonly number[] },
   ): void {
     const numbers = (id: number, of: (segment: IndexedSegment) => number) =>
-      sections.numbers(id, Float64Array.from(segments, of));
+      sections.numbers(id, segments.map(of));
     const ids = segments.map(({ id }) => id);
     sections.texts(daySection.ids, ids);
     numbers(daySection.minTimes, ({ minNs }) => Number(minNs - this.#day.baseNs));
@@ -131,9 +201,9 @@ export class DayEdit {
   }
 
   #writeGone(sections: SectionWriter, places: ReadonlyMap<string, number>): void {
-    const gone = [...this.#gone.values()].sort(bySpan);
+    const gone = [...this.#gone.values()].sort(compareFirst);
     const numbers = (id: number, of: (segment: GoneSegment) => number) =>
-      sections.numbers(id, Float64Array.from(gone, of));
+      sections.numbers(id, gone.map(of));
     const ids = gone.map(({ id }) => id);
     sections.texts(daySection.goneIds, ids);
     numbers(daySection.goneMinTimes, ({ minNs }) => Number(minNs - this.#day.baseNs));
@@ -169,12 +239,4 @@ function framed(raw: Uint8Array): Uint8Array {
   out.u32(0);
   out.append(frame);
   return out.view();
-}
-
-function bySpan(
-  a: Pick<IndexedSegment, "id" | "minNs">,
-  b: Pick<IndexedSegment, "id" | "minNs">,
-): number {
-  if (a.minNs !== b.minNs) return a.minNs < b.minNs ? -1 : 1;
-  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }

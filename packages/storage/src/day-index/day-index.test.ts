@@ -10,8 +10,7 @@ import {
   goldenPath,
 } from "../testing/golden.js";
 import { DayEdit } from "./day-edit.js";
-import { DayIndex, type GoneSegment, type IndexedSegment } from "./day-index.js";
-import { decodeDayIndex } from "./image.js";
+import { DayIndex, decodeDayIndex, type GoneSegment, type IndexedSegment } from "./day-index.js";
 
 const day = { tenant: "t", baseNs: goldenBaseNs };
 const app = (value: string): Matcher[] => [{ name: "app", op: "=", value }];

@@ -12,10 +12,8 @@ import { LRUCache } from "lru-cache";
 import { dayIndexKey, dayPrefix, parseSegmentKey, tenantPrefix } from "../object-store/keys.js";
 import type { CallOptions, ObjectInfo, ObjectStore } from "../object-store/object-store.js";
 import type { IndexImage } from "../segment/index-image.js";
-import type { DayIndex } from "./day-index.js";
-import { type DaySelection, type DayView, dayView } from "./day-view.js";
-import { decodeDayIndex } from "./image.js";
-import { indexesOf, OpenedDays } from "./opened-days.js";
+import { type DayIndex, decodeDayIndex } from "./day-index.js";
+import { type DaySelection, type DayView, dayView, indexesOf, OpenedDays } from "./day-view.js";
 
 export interface SegmentCatalogOptions {
   readonly store: Pick<ObjectStore, "list" | "get">;
@@ -24,9 +22,9 @@ export interface SegmentCatalogOptions {
   readonly clock: SteadyClock;
   /** Decodes a day index elsewhere than on this thread. */
   readonly decodeIndex?: (name: string, bytes: Uint8Array) => Promise<IndexImage>;
-  /** Told of a listing that could not be read again while an older one still serves; others reject. */
+  /** Called for a listing that could not be read again while an older one still serves; otherwise calls reject. */
   readonly onListFailure?: (error: unknown, prefix: string) => void;
-  /** Told of a day index that is damaged; the one before it is used. */
+  /** Called for a damaged day index; the previous one is used. */
   readonly onCorruptIndex?: (error: unknown, key: string) => void;
 }
 
@@ -38,7 +36,7 @@ interface ListRequest extends Omit<DaySelection, "places"> {
 
 /** A listing older than this is read again, while queries go on with it: listing a full day takes long. */
 const listingLifeMs = 5_000;
-/** A listing older than this, in ms, is waited for; ingesters tell of what they uploaded and dropped since then. */
+/** A listing older than this, in ms, is read anew before an answer; ingesters report what they uploaded and dropped since. */
 export const maxListingAgeMs = 60_000;
 /** For this long after a store did not answer, a query waits for it only so much, while it is asked again. */
 const failureLifeMs = 10_000;
@@ -63,8 +61,8 @@ interface Failure {
 }
 
 /**
- * Knows the sealed segments of the object store: lists days by prefix, reads their newest index, and prunes by its streams and by
- * times. A segment that an index names as replaced is never told beside the one that has its rows.
+ * Knows the sealed segments of the object store: lists days by prefix, reads their newest index, and prunes by streams and
+ * times. Never returns a replaced segment beside the one that has its rows.
  */
 export class SegmentCatalog {
   readonly #options: SegmentCatalogOptions;

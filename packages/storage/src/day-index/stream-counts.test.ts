@@ -7,8 +7,8 @@ import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { sealSegment } from "../seal/seal.js";
 import { fixtureBaseNs, headOf, type Row } from "../testing/seal-rows.js";
+import { type DayChange, editDay } from "./day-edit.js";
 import { DayIndex } from "./day-index.js";
-import { type DayChange, editDay } from "./edit-day.js";
 
 const directory = mkdtempSync(join(tmpdir(), "skald-counts-"));
 afterAll(() => rmSync(directory, { recursive: true }));

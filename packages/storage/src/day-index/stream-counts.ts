@@ -1,10 +1,8 @@
 import { internal, type RunTable } from "@skald/model";
+import { runningSum } from "../bytes.js";
 import type { Column, ImageReader } from "../segment/index-image.js";
-import type { SectionReader } from "../segment/index-sections.js";
-import { RunColumns, runParts } from "../segment/read/block-runs.js";
-import { readMarks } from "./row-marks.js";
-import { daySection } from "./sections.js";
-import { type Span, separateRuns, sharingRuns } from "./stream-spans.js";
+import type { SectionReader, SectionWriter } from "../segment/index-sections.js";
+import { RunColumns, runParts } from "../segment/read/runs.js";
 
 /** Parts that the counts of a day take in its image. */
 export const countParts = runParts + 1;
@@ -73,10 +71,7 @@ export function decodeCounts(sections: SectionReader, places: DayPlaces): Column
     ? sections.numbers(daySection.countedStreams)
     : new Float64Array(places.minTimes.length);
   if (counts.length !== places.minTimes.length) throw internal("it counts other segments");
-  const first = new Uint32Array(counts.length + 1);
-  counts.forEach((count, place) => {
-    first[place + 1] = first[place]! + count;
-  });
+  const first = runningSum(counts);
   const total = first.at(-1)!;
   const read = (id: number) => {
     const numbers = total === 0 ? new Float64Array(0) : sections.numbers(id);
@@ -187,3 +182,171 @@ function readNames(sections: SectionReader, count: number): (readonly string[])[
     return list;
   });
 }
+
+/** A stretch of one stream in a segment, times inclusive; `run` -1: a segment that is not counted. */
+export interface Span {
+  readonly run: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Finds the runs of one stream that share times with another span; puts the spans in the order of their first times. */
+export function sharingRuns(spans: Span[]): Set<number> {
+  spans.sort((a, b) => a.min - b.min);
+  const sharing = new Set<number>();
+  let last: Span | undefined;
+  for (const span of spans) {
+    if (last !== undefined && span.min <= last.max) {
+      sharing.add(span.run);
+      sharing.add(last.run);
+    }
+    if (last === undefined || span.max > last.max) last = span;
+  }
+  return sharing;
+}
+
+/**
+ * Finds the runs of one stream, of spans that share times with others, whose rows none of the others has: as the marks of their rows say, which
+ * are equal where rows are, and undefined where there are none. The spans are in the order of their first times.
+ */
+export function separateRuns<S extends Span>(
+  spans: readonly S[],
+  marksOf: (span: S) => Uint32Array | undefined,
+): number[] {
+  const marks = spans.map(marksOf);
+  const isMet = touches(spans.filter((_, i) => marks[i] === undefined));
+  const apart = [...spans.keys()].filter((i) => marks[i] !== undefined && !isMet(spans[i]!));
+  if (apart.length === 0) return [];
+  const shared = repeated(marks.filter((list) => list !== undefined));
+  return apart
+    .filter((i) => shared.size === 0 || !marks[i]!.some((mark) => shared.has(mark)))
+    .map((i) => spans[i]!.run);
+}
+
+/** Makes a check whether a span shares times with any of the others. Spans must be checked in the order of their first times. */
+function touches(others: readonly Span[]): (span: Span) => boolean {
+  // As stretches that do not overlap.
+  const stretches: { min: number; max: number }[] = [];
+  for (const { min, max } of others) {
+    const last = stretches.at(-1);
+    if (last !== undefined && min <= last.max) last.max = Math.max(last.max, max);
+    else stretches.push({ min, max });
+  }
+  let at = 0;
+  return ({ min, max }) => {
+    while (at < stretches.length && stretches[at]!.max < min) at++;
+    return at < stretches.length && stretches[at]!.min <= max;
+  };
+}
+
+/** The numbers that occur more than once. */
+function repeated(lists: readonly Uint32Array[]): Set<number> {
+  const all = joinMarks(lists).sort();
+  const twice = new Set<number>();
+  for (let i = 1; i < all.length; i++) if (all[i] === all[i - 1]) twice.add(all[i]!);
+  return twice;
+}
+
+/** Rows that an index has marks of, 4 bytes each that do not shrink. */
+const maxMarked = 1024 * 1024;
+/** Of these, rows of segments that share times with no other: the next ones may come to share theirs. */
+const maxMarkedAlone = 16 * 1024;
+
+/** A segment that may have marks; its last time in ns since the start of the day. */
+interface MarkedSegment {
+  readonly maxTime: number;
+  readonly marks: Uint32Array | undefined;
+}
+
+/**
+ * Writes the marks of segments, as many as the bounds allow: first of the segments that share times with others (`met` has
+ * their places), then of the latest of the rest.
+ */
+export function writeMarks(
+  sections: SectionWriter,
+  segments: readonly MarkedSegment[],
+  met: ReadonlySet<number>,
+): void {
+  const sizeOf = (place: number) => segments[place]!.marks?.length ?? 0;
+  const marked = [...segments.keys()].filter((place) => sizeOf(place) > 0);
+  const alone = marked.filter((place) => !met.has(place));
+  alone.sort((a, b) => segments[b]!.maxTime - segments[a]!.maxTime);
+  const kept = new Set<number>();
+  let left = maxMarked;
+  const keep = (places: readonly number[]) => {
+    for (const place of places) {
+      if (sizeOf(place) > left) return;
+      left -= sizeOf(place);
+      kept.add(place);
+    }
+  };
+  keep(marked.filter((place) => met.has(place)));
+  left = Math.min(left, maxMarkedAlone);
+  keep(alone);
+  if (kept.size === 0) return;
+  const marks = segments.map((_, place) => (kept.has(place) ? 1 : 0));
+  sections.codes(daySection.marked, marks);
+  const lists = segments.flatMap(({ marks }, place) => (kept.has(place) ? [marks!] : []));
+  sections.words(daySection.marks, joinMarks(lists));
+}
+
+/** The marks of several lists, one list behind the other. */
+function joinMarks(lists: readonly Uint32Array[]): Uint32Array {
+  const marks = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const list of lists) {
+    marks.set(list, at);
+    at += list.length;
+  }
+  return marks;
+}
+
+/** By place, the marks of a segment's rows, where there are some. Throws `internal` when they are not as many as its rows. */
+export function readMarks(
+  sections: SectionReader,
+  rowCounts: readonly number[],
+): (Uint32Array | undefined)[] {
+  if (!sections.has(daySection.marked)) return [];
+  const marked = sections.codes(daySection.marked, 0, 2);
+  const marks = sections.words(daySection.marks);
+  let at = 0;
+  const lists = rowCounts.map((count, place) => {
+    if (marked[place] !== 1) return undefined;
+    at += count;
+    return marks.subarray(at - count, at);
+  });
+  if (marked.length !== rowCounts.length || at !== marks.length)
+    throw internal("it marks other rows");
+  return lists;
+}
+
+/** Sections of a day index beside those of labels, see docs/formats/day-index.md. */
+export const daySection = {
+  tenant: 64,
+  summary: 65,
+  ids: 66,
+  minTimes: 67,
+  spans: 68,
+  sizeBytes: 69,
+  rows: 70,
+  lineBytes: 71,
+  levels: 72,
+  streamCounts: 73,
+  streamSegments: 74,
+  goneIds: 75,
+  goneMinTimes: 76,
+  goneSpans: 77,
+  goneSinceMs: 78,
+  goneBy: 79,
+  countedStreams: 80,
+  streamRows: 81,
+  streamLineBytes: 82,
+  timeUnit: 83,
+  streamBegins: 84,
+  streamEnds: 85,
+  metadataNames: 86,
+  segmentNameCounts: 87,
+  segmentNames: 88,
+  marked: 89,
+  marks: 90,
+} as const;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { type Span, separateRuns, sharingRuns } from "./stream-spans.js";
+import { type Span, separateRuns, sharingRuns } from "./stream-counts.js";
 
 interface Marked extends Span {
   readonly marks: Uint32Array | undefined;

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import type { Batch, Block } from "@skald/model";
-import { levelNames } from "@skald/model";
+import { type Batch, type Block, levelNames } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
 import { goldenBaseNs, goldenHead, goldenHeadRows, goldenPath } from "../testing/golden.js";
 import { plainRow, rowsOfBlock } from "../testing/seal-rows.js";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { arrivalOf, headId, inOrderOfArrival } from "./arrival.js";
-import { mergedId } from "./keys.js";
+import { arrivalOf, headId, inOrderOfArrival, mergedId } from "./keys.js";
 
 const at = (id: string, minNs = 0n) => ({ id, minNs });
 const order = (...some: { id: string; minNs: bigint }[]) =>

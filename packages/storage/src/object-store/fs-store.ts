@@ -1,13 +1,14 @@
+import { randomUUID } from "node:crypto";
 import { constants, type Dirent } from "node:fs";
 import { dirname, join } from "node:path";
 import { notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
-import { DirectorySyncs } from "../directory-syncs.js";
+import { DirectoryLock } from "../directory-lock.js";
 import {
   copyFile,
-  type FileHandle,
+  existsSync,
   link,
   mkdir,
-  open,
+  mkdirSync,
   readdir,
   readFile,
   rename,
@@ -16,22 +17,22 @@ import {
   stat,
   unlink,
 } from "../files.js";
-import { syncInTurn } from "../sync-turns.js";
-import { checkKey, rangeError } from "./check-key.js";
-import type {
-  CallOptions,
-  ListOptions,
-  ObjectInfo,
-  ObjectRange,
-  ObjectStore,
-  PutFileOptions,
-  PutOptions,
-  PutOutcome,
+import { DirectorySyncs, isAbsent, syncInTurn, withFile } from "../syncs.js";
+import {
+  type CallOptions,
+  checkKey,
+  type ListOptions,
+  type ObjectInfo,
+  type ObjectRange,
+  type ObjectStore,
+  type PutFileOptions,
+  type PutOptions,
+  type PutOutcome,
+  rangeError,
 } from "./object-store.js";
-import { isAbsent, StoreRoot, storeMarkerName } from "./store-root.js";
-import { TemporaryFiles } from "./temporary-files.js";
+import { StoreRoot, storeMarkerName } from "./store-root.js";
 
-/** Holds unfinished objects; no key may begin with it. */
+/** The directory of unfinished objects; no key may begin with it. */
 const temporaryName = ".tmp";
 
 /** A put whose directory is removed under it by a delete makes it again this often. */
@@ -48,32 +49,31 @@ export class FsStore implements ObjectStore {
   readonly #temporary: TemporaryFiles;
   readonly #syncs = new DirectorySyncs();
 
-  /** `rememberIn` is a file that outlasts the process and tells it later which store this is, see `StoreRoot`. */
+  /** `rememberIn` is a file that outlasts the process and says which store this is, see `StoreRoot`. */
   constructor(root: string, options: { readonly rememberIn?: string } = {}) {
     this.#root = root;
     this.#marked = new StoreRoot(root, options.rememberIn);
     this.#temporary = new TemporaryFiles(join(root, temporaryName));
   }
 
-  /** Makes the root at the first start, and removes what processes that are gone left unfinished. */
+  /** Makes the root at the first start, and removes what dead processes left unfinished. */
   async open(): Promise<void> {
     await this.#marked.open();
     await this.#temporary.sweep();
   }
 
-  /** Gives up what is unfinished; nothing may be put after it. */
+  /** Gives up unfinished puts; nothing may be put afterwards. */
   async close(): Promise<void> {
     await this.#temporary.close();
   }
 
   put(key: string, body: Uint8Array, options: PutOptions): Promise<PutOutcome> {
-    return this.#store(key, options, async (temporary) => {
-      const file = await open(temporary, "wx");
-      await withFile(file, async () => {
+    return this.#store(key, options, (temporary) =>
+      withFile(temporary, "wx", async (file) => {
         await file.writeFile(body, options);
         await syncInTurn(() => file.sync());
-      });
-    });
+      }),
+    );
   }
 
   async putFile(key: string, path: string, options: PutFileOptions): Promise<PutOutcome> {
@@ -88,8 +88,7 @@ export class FsStore implements ObjectStore {
       } catch {
         await copyFile(path, temporary, constants.COPYFILE_FICLONE);
       }
-      const file = await open(temporary, "r");
-      await withFile(file, () => syncInTurn(() => file.sync()));
+      await withFile(temporary, "r", (file) => syncInTurn(() => file.sync()));
     });
   }
 
@@ -110,9 +109,8 @@ export class FsStore implements ObjectStore {
   async getRange(key: string, range: ObjectRange, options: CallOptions): Promise<Uint8Array> {
     const path = this.#pathOf(key);
     const { offset, length } = range;
-    return this.#call(key, options, async () => {
-      const file = await open(path, "r");
-      return withFile(file, async () => {
+    return this.#call(key, options, () =>
+      withFile(path, "r", async (file) => {
         const out = Buffer.allocUnsafeSlow(length + paddingBytes);
         let done = 0;
         while (done < length) {
@@ -122,24 +120,22 @@ export class FsStore implements ObjectStore {
           done += bytesRead;
         }
         return out.subarray(0, length);
-      });
-    });
+      }),
+    );
   }
 
   async *list(prefix: string, options: ListOptions): AsyncIterable<ObjectInfo> {
-    const check = () => this.#run(prefix, options, () => this.#marked.check());
-    await check();
+    await this.#check(prefix, options);
     yield* this.#listDirectory("", prefix, options);
-    // What was gone meanwhile looked empty.
-    await check();
+    // A store that went away meanwhile looked empty.
+    await this.#check(prefix, options);
   }
 
   async *folders(prefix: string, options: CallOptions): AsyncIterable<string> {
-    const check = () => this.#run(prefix, options, () => this.#marked.check());
-    await check();
+    await this.#check(prefix, options);
     const parent = prefix.slice(0, prefix.lastIndexOf("/") + 1);
     const entries = await this.#entries(parent, options);
-    await check();
+    await this.#check(prefix, options);
     for (const { name, isDirectory } of entries) {
       if (isDirectory && (parent + name).startsWith(prefix)) yield parent + name;
     }
@@ -148,13 +144,8 @@ export class FsStore implements ObjectStore {
   async delete(key: string, options: CallOptions): Promise<void> {
     const path = this.#pathOf(key);
     await this.#call(key, options, async () => {
-      try {
-        await unlink(path);
-      } catch (error) {
-        if (isAbsent(error)) return;
-        throw error;
-      }
-      await this.#removeEmpty(dirname(path));
+      const isGone = await unlink(path).catch(ifAbsent(true));
+      if (isGone !== true) await this.#removeEmpty(dirname(path));
     });
   }
 
@@ -182,14 +173,9 @@ export class FsStore implements ObjectStore {
 
   /** Entries in the order of the keys below them: that of a directory ends with a slash. */
   async #entries(directory: string, options: CallOptions) {
-    const entries = await this.#run(directory, options, async () => {
-      try {
-        return await readdir(join(this.#root, directory), { withFileTypes: true });
-      } catch (error) {
-        if (isAbsent(error)) return [];
-        throw error;
-      }
-    });
+    const entries = await this.#run(directory, options, () =>
+      readdir(join(this.#root, directory), { withFileTypes: true }).catch(ifAbsent([])),
+    );
     const named = entries
       .filter((entry) => directory !== "" || !isReserved(entry.name))
       .map((entry: Dirent) => {
@@ -202,13 +188,8 @@ export class FsStore implements ObjectStore {
   /** Undefined when the object was deleted since its directory was read. */
   #info(key: string, options: CallOptions): Promise<ObjectInfo | undefined> {
     return this.#run(key, options, async () => {
-      try {
-        const { size, mtimeMs } = await stat(join(this.#root, key));
-        return { key, sizeBytes: size, modifiedMs: mtimeMs };
-      } catch (error) {
-        if (isAbsent(error)) return undefined;
-        throw error;
-      }
+      const found = await stat(join(this.#root, key)).catch(ifAbsent(undefined));
+      return found && { key, sizeBytes: found.size, modifiedMs: found.mtimeMs };
     });
   }
 
@@ -231,7 +212,7 @@ export class FsStore implements ObjectStore {
     });
   }
 
-  /** Gives a file that is whole a second name, the shortest way into the store; undefined where that cannot be done. */
+  /** Gives a complete file a second name, the shortest way into the store; undefined where that is impossible. */
   #linkInPlace(key: string, path: string, { signal }: PutOptions): Promise<PutOutcome | undefined> {
     const target = this.#pathOf(key);
     return this.#run(key, { signal, call: "put" }, async () => {
@@ -239,7 +220,7 @@ export class FsStore implements ObjectStore {
       try {
         return await this.#place(path, target, true);
       } catch {
-        // Another file system, or one without links: what is wrong otherwise shows again.
+        // Another file system, or one without links. Any other error shows up again on the long way.
         return undefined;
       }
     });
@@ -257,7 +238,7 @@ export class FsStore implements ObjectStore {
         if (codeOf(error) !== "EEXIST" || !ifAbsent) throw error;
         outcome = "exists";
       }
-      // Also what another put has just made, or one whose sync failed: nobody knows how far its syncs are.
+      // Also for an object that another put made: its syncs may not be done, or may have failed.
       await this.#syncs.syncUpTo(dirname(path), this.#root);
       return outcome;
     }
@@ -282,7 +263,11 @@ export class FsStore implements ObjectStore {
     return join(this.#root, key);
   }
 
-  /** A call for one object: what is missing in a store that is not there is no answer. */
+  #check(prefix: string, options: CallOptions): Promise<void> {
+    return this.#run(prefix, options, () => this.#marked.check());
+  }
+
+  /** A call for one object. The store is checked first: in one that is not there every object would seem to be missing. */
   #call<T>(key: string, options: CallOptions, act: () => Promise<T>): Promise<T> {
     return this.#run(key, options, async () => {
       await this.#marked.check();
@@ -308,12 +293,12 @@ export class FsStore implements ObjectStore {
   }
 }
 
-async function withFile<T>(file: FileHandle, use: () => Promise<T>): Promise<T> {
-  try {
-    return await use();
-  } finally {
-    await file.close();
-  }
+/** Takes a value in place of what is absent. */
+function ifAbsent<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (isAbsent(error)) return value;
+    throw error;
+  };
 }
 
 /** Whether a name in the root is not that of an object. */
@@ -327,4 +312,82 @@ function codeOf(error: unknown): string {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Another process may sweep a folder away in the moment between its making and its lock. */
+const maxFolderTries = 10;
+
+/**
+ * The folder in which one process writes files before they are moved into place. It is below `dir`, under a lock that ends
+ * with the process, so that others can tell what a dead process left behind.
+ */
+class TemporaryFiles {
+  readonly #dir: string;
+  #folder: { readonly path: string; readonly lock: DirectoryLock | undefined } | undefined;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** Deletes what dead processes left behind. Fails when the directory cannot be read. */
+  async sweep(): Promise<void> {
+    for (const entry of await this.#entries()) {
+      if (!uuidForm.test(entry.name)) continue;
+      const path = join(this.#dir, entry.name);
+      if (entry.isDirectory()) {
+        const lock = takeLock(path);
+        // Without locks nobody can tell which processes are dead.
+        if (lock?.isExclusive !== true) continue;
+        lock.release();
+      }
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+
+  async #entries(): Promise<Dirent[]> {
+    try {
+      return await readdir(this.#dir, { withFileTypes: true });
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return [];
+      throw error;
+    }
+  }
+
+  /** A path for a new file in a folder that exists. Fails when the directory above `dir` does not. */
+  path(): string {
+    if (this.#folder === undefined || !existsSync(this.#folder.path)) this.#folder = this.#make();
+    return join(this.#folder.path, randomUUID());
+  }
+
+  /** Removes the folder with all unfinished files in it. */
+  async close(): Promise<void> {
+    const folder = this.#folder;
+    this.#folder = undefined;
+    if (folder === undefined) return;
+    folder.lock?.release();
+    await rm(folder.path, { recursive: true, force: true });
+  }
+
+  #make() {
+    if (!existsSync(this.#dir)) mkdirSync(this.#dir);
+    for (let attempt = 1; ; attempt++) {
+      const path = join(this.#dir, randomUUID());
+      mkdirSync(path);
+      const lock = takeLock(path);
+      if (existsSync(path) || attempt === maxFolderTries) return { path, lock };
+      lock?.release();
+    }
+  }
+}
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Undefined where another process has the lock, or the file system has no locks. */
+function takeLock(dir: string): DirectoryLock | undefined {
+  try {
+    return DirectoryLock.take(dir);
+  } catch (error) {
+    if (error instanceof SkaldError) return undefined;
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { checkKey } from "./check-key.js";
 import { dayPrefix, parseSegmentKey, segmentKey, tenantPrefix } from "./keys.js";
+import { checkKey } from "./object-store.js";
 
 const dayNs = 86_400_000_000_000n;
 

@@ -1,14 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { type Clock, notFound, paddingBytes, systemClock } from "@skald/model";
-import { checkKey, rangeError } from "./check-key.js";
-import type {
-  CallOptions,
-  ListOptions,
-  ObjectInfo,
-  ObjectRange,
-  ObjectStore,
-  PutOptions,
-  PutOutcome,
+import {
+  type CallOptions,
+  checkKey,
+  type ListOptions,
+  type ObjectInfo,
+  type ObjectRange,
+  type ObjectStore,
+  type PutOptions,
+  type PutOutcome,
+  rangeError,
 } from "./object-store.js";
 
 /** An object store in memory, for tests and for a process that keeps nothing. */

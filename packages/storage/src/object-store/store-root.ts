@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
 import { errorCodeOf, refuseNewerVersion, unavailable } from "@skald/model";
-import { makeLastingDirectory } from "../directory-syncs.js";
-import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from "../files.js";
+import { link, mkdir, readFile, rename, rm, stat } from "../files.js";
+import { isAbsent, makeLastingDirectory, withFile } from "../syncs.js";
 
 /** Neither file has a version so far: a later program that changes what they mean adds the key `version`. */
 const knownVersion = 1;
@@ -20,8 +20,8 @@ interface Remembered extends Identity {
 }
 
 /**
- * The directory of a store, told from whatever else may be in its place (nothing, the empty directory below a mount that is
- * gone, another store) by a marker with an id. It is made at the first start only: from then on its id is remembered in a
+ * The directory of a store. A marker with an id distinguishes it from anything else in its place (nothing, the empty
+ * directory below a mount that is gone, another store). It is made at the first start only: from then on its id is remembered in a
  * file outside, and a root without it is unavailable, never an empty store.
  */
 export class StoreRoot {
@@ -143,11 +143,6 @@ export class StoreRoot {
   }
 }
 
-/** Not there, or below something that is no directory. */
-export function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
-}
-
 /** Undefined for what is damaged. Throws `newer_version` for what a later program wrote. */
 function parse(path: string, text: string): Identity | undefined {
   try {
@@ -161,11 +156,8 @@ function parse(path: string, text: string): Identity | undefined {
 }
 
 async function writeSynced(path: string, value: Identity | Remembered): Promise<void> {
-  const file: FileHandle = await open(path, "w");
-  try {
+  await withFile(path, "w", async (file) => {
     await file.writeFile(`${JSON.stringify(value)}\n`);
     await file.sync();
-  } finally {
-    await file.close();
-  }
+  });
 }

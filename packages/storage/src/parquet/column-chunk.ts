@@ -1,11 +1,11 @@
 import { crc32 } from "node:zlib";
 import { ByteWriter } from "../bytes.js";
-import { minCompressBytes, zstd } from "../zstd/zstd.js";
+import { minCompressBytes, zstd } from "../zstd.js";
 import { codec, encoding, pageType } from "./format.js";
 import { ThriftWriter } from "./thrift.js";
 
 /** One data page before it is compressed. */
-export interface PageInput {
+interface PageInput {
   readonly rowCount: number;
   /** Values and nulls; more than the rows in a repeated column. */
   readonly valueCount: number;
@@ -13,12 +13,11 @@ export interface PageInput {
   /** Encoded levels; empty where the column has none. */
   readonly repetition: Uint8Array;
   readonly definition: Uint8Array;
-  readonly encoding: number;
   readonly body: Uint8Array;
 }
 
-/** Where a page lies and what it holds: as the own index keeps it. */
-export interface PagePlace {
+/** The place and the contents of a page, as the own index keeps them. */
+interface PagePlace {
   readonly headerBytes: number;
   readonly levelBytes: number;
   /** Body as stored, and decompressed; equal when it is not compressed. */
@@ -62,6 +61,7 @@ export class ColumnChunk {
       crc,
       storedBytes: stored.byteLength,
       compressed: stored !== body,
+      encoding: this.dataEncoding,
     });
     const headerBytes = this.#data.length - headerAt;
     this.#data.append(input.repetition);
@@ -149,7 +149,7 @@ export interface SealedChunk {
 function writeDataPageHeader(
   out: ByteWriter,
   input: PageInput,
-  stored: { crc: number; storedBytes: number; compressed: boolean },
+  stored: { crc: number; storedBytes: number; compressed: boolean; encoding: number },
 ): void {
   const thrift = new ThriftWriter(out);
   const levelBytes = input.repetition.byteLength + input.definition.byteLength;
@@ -161,7 +161,7 @@ function writeDataPageHeader(
     thrift.i32(1, input.valueCount);
     thrift.i32(2, input.nullCount);
     thrift.i32(3, input.rowCount);
-    thrift.i32(4, input.encoding);
+    thrift.i32(4, stored.encoding);
     thrift.i32(5, input.definition.byteLength);
     thrift.i32(6, input.repetition.byteLength);
     thrift.bool(7, stored.compressed);

@@ -3,8 +3,7 @@ import { errorCodeOf, paddingBytes } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { ByteWriter } from "../bytes.js";
-import { decodeDelta, encodeDelta } from "./delta.js";
-import { decodeByteArrays, encodeLengths } from "./delta-length.js";
+import { decodeByteArrays, decodeDelta, encodeDelta, encodeLengths } from "./delta.js";
 import { decodeHybrid, encodeHybrid, encodeRun } from "./hybrid.js";
 
 const counts = [0, 1, 2, 31, 32, 33, 34, 127, 128, 129, 130, 257, 300];

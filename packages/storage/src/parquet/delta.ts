@@ -28,7 +28,7 @@ export function encodeDelta(
 }
 
 /** Where a decoder stopped. */
-export interface DeltaPage {
+interface DeltaPage {
   readonly values: Float64Array;
   /** First byte behind the encoded values. */
   readonly end: number;
@@ -63,16 +63,16 @@ export function decodeDelta(bytes: Uint8Array, count: number, base: bigint): Del
 }
 
 /** The widest value the decoders take; a page of this store never has more than 49 bits. */
-export const maxWidth = 56;
-export const blockValues = 128;
-export const miniblocks = 4;
-export const miniblockValues = 32;
+const maxWidth = 56;
+const blockValues = 128;
+const miniblocks = 4;
+const miniblockValues = 32;
 
 /** What the last block head said: filled by `readBlockHead`, so that no object is made per block. */
 export const head = { least: 0, widths: new Uint8Array(miniblocks) };
 
 /** Reads the head of a block into `head` and returns the place behind it. */
-export function readBlockHead(view: DataView, limit: number, at: number): number {
+function readBlockHead(view: DataView, limit: number, at: number): number {
   let place = at;
   let value = 0;
   let scale = 1;
@@ -100,7 +100,7 @@ interface DeltaHeader {
 }
 
 /** Reads the head of a page and checks that it holds `count` values. */
-export function readHeader(view: DataView, limit: number, count: number): DeltaHeader {
+function readHeader(view: DataView, limit: number, count: number): DeltaHeader {
   // What every page of this store begins with: 128 in two bytes, 4.
   const isOwn = limit > 3 && view.getUint16(0, true) === 0x180 && view.getUint8(2) === miniblocks;
   if (!isOwn) checkLayout(view, limit);
@@ -149,7 +149,7 @@ function readLongVarint(view: DataView, limit: number, from: number) {
 }
 
 /** A view that reaches into the padding behind the bytes, which loads of whole words may touch. */
-export function paddedView(bytes: Uint8Array): DataView {
+function paddedView(bytes: Uint8Array): DataView {
   const { buffer, byteOffset, byteLength } = bytes;
   const padding = Math.min(8, buffer.byteLength - byteOffset - byteLength);
   if (padding < 8) throw new Error("no padding behind the page");
@@ -288,3 +288,102 @@ const masks = Int32Array.from({ length: 32 }, (_, bits) => 2 ** bits - 1);
 
 /** 2^(32 - shift) */
 const scales = Float64Array.from({ length: 8 }, (_, shift) => 2 ** (32 - shift));
+
+/**
+ * DELTA_LENGTH_BYTE_ARRAY: the lengths of the values, delta encoded, then their bytes one behind the other.
+ * The lengths are written here; the caller appends the bytes.
+ */
+export function encodeLengths(out: ByteWriter, lengths: Uint32Array, count: number): void {
+  encodeDelta(out, lengths, count, 0n);
+}
+
+export interface ByteArrayPage {
+  /** Value i is `bytes[offsets[i] .. offsets[i+1])`; length: count + 1 */
+  readonly offsets: Uint32Array;
+  /** A view of the page. */
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Decodes a page of exactly `count` values. Reads up to 8 bytes past `page`, which must have padding. Throws
+ * `internal` when the bytes are not such a page.
+ */
+export function decodeByteArrays(page: Uint8Array, count: number): ByteArrayPage {
+  const view = paddedView(page);
+  const limit = page.byteLength;
+  const header = readHeader(view, limit, count);
+  const offsets = new Uint32Array(count + 1);
+  if (header.first < 0n || header.first > BigInt(limit)) throw corruptPage("length out of range");
+  let at = header.end;
+  state.length = Number(header.first);
+  state.offset = state.length;
+  state.negative = 0;
+  if (count > 0) offsets[1] = state.offset;
+  for (let from = 1; from < count; from += blockValues) {
+    at = readBlockHead(view, limit, at);
+    for (let m = 0; m < miniblocks; m++) {
+      const start = from + m * miniblockValues;
+      if (start >= count) break;
+      const width = head.widths[m]!;
+      if (width > 32) throw corruptPage(`length of ${width} bits`);
+      if (at + width * 4 > limit) throw corruptPage("lengths end early");
+      const end = Math.min(count, start + miniblockValues);
+      unpackLengths(view, at, width, head.least, offsets, start, end);
+      at += width * 4;
+    }
+  }
+  if (state.negative < 0 || state.offset !== limit - at) {
+    throw corruptPage(`lengths give ${state.offset} bytes, ${limit - at} are there`);
+  }
+  return { offsets, bytes: page.subarray(at) };
+}
+
+/** The running length and offset of the page being decoded, between miniblocks. */
+const state = { length: 0, offset: 0, negative: 0 };
+
+function unpackLengths(
+  view: DataView,
+  at: number,
+  width: number,
+  least: number,
+  offsets: Uint32Array,
+  from: number,
+  to: number,
+): void {
+  let length = state.length;
+  let offset = state.offset;
+  let negative = state.negative;
+  let bit = 0;
+  if (width <= 25) {
+    const mask = (1 << width) - 1;
+    for (let i = from; i < to; i++) {
+      length += least + ((view.getUint32(at + (bit >>> 3), true) >>> (bit & 7)) & mask);
+      negative = Math.min(negative, length);
+      offset += length;
+      offsets[i + 1] = offset;
+      bit += width;
+    }
+  } else {
+    for (let i = from; i < to; i++) {
+      const place = at + (bit >>> 3);
+      const shift = bit & 7;
+      const low = view.getUint32(place, true) >>> shift;
+      const upperBits = width + shift - 32;
+      let delta = low;
+      if (upperBits > 0) {
+        const upper = view.getUint32(place + 4, true) & ((1 << upperBits) - 1);
+        delta += upper * 2 ** (32 - shift);
+      } else if (upperBits < 0) {
+        delta &= (1 << width) - 1;
+      }
+      length += least + delta;
+      negative = Math.min(negative, length);
+      offset += length;
+      offsets[i + 1] = offset;
+      bit += width;
+    }
+  }
+  state.length = length;
+  state.offset = offset;
+  state.negative = negative;
+}

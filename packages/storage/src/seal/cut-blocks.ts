@@ -1,16 +1,16 @@
 import { copyBytes } from "@skald/kernels";
-import { type BytesColumn, paddingBytes } from "@skald/model";
-import type { SortedBlock } from "../segment/layout.js";
+import { type BytesColumn, firstIndex, paddingBytes } from "@skald/model";
+import { maxMetadataCells } from "../head/layout.js";
+import type { MapRows, SortedBlock } from "../segment/layout.js";
 import { lengthsHeadroom } from "../segment/write/columns.js";
-import { MoreGatherer } from "./gather-more.js";
-import type { RowBlocks, SealBlock } from "./open-heads.js";
-import { RowRanges, type RowSink } from "./row-ranges.js";
+import type { MoreRows, RowBlocks, SealBlock } from "./open-heads.js";
+import { RowRanges, type RowSink } from "./order-rows.js";
 
-/** A block is full at this many bytes of lines or rows, whichever comes first; a longer line has one to itself. */
+/** A block is full at this many bytes of lines or rows, whichever comes first; a longer line gets a block of its own. */
 export const maxBlockLineBytes = 256 * 1024;
 export const maxBlockRows = 16 * 1024;
-/** Bounds what rows with short lines and long metadata make of a block. */
-export const maxBlockMetadataBytes = 1024 * 1024;
+/** Bounds blocks of rows with short lines and long metadata. */
+const maxBlockMetadataBytes = 1024 * 1024;
 
 /** Cuts rows that come in their final order into blocks, and copies their columns together. */
 export class BlockCutter implements RowSink {
@@ -64,14 +64,8 @@ export class BlockCutter implements RowSink {
       this.#lineBytes + bytesOf(source.lines, from, end) <= maxBlockLineBytes &&
       this.#metadataBytes + metadataBytesOf(source, from, end) <= maxBlockMetadataBytes;
     if (fits(limit)) return limit;
-    let low = from;
-    let high = limit;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (fits(middle)) low = middle;
-      else high = middle;
-    }
-    return low === from && this.#rows === 0 ? from + 1 : low;
+    const end = firstIndex(from + 1, limit, (at) => !fits(at)) - 1;
+    return end === from && this.#rows === 0 ? from + 1 : end;
   }
 
   /** Where the rows end whose names still fit beside those of the block so far; notes them. */
@@ -135,7 +129,7 @@ export class BlockCutter implements RowSink {
     return columns;
   }
 
-  /** Copies one column of all ranges; where a piece has none, its rows are empty. */
+  /** Copies one column of all ranges; rows of blocks without the column are empty. */
   #gather(columnOf: (block: SealBlock) => BytesColumn | undefined, bytes: Uint8Array): BytesColumn {
     const ranges = this.#ranges;
     const offsets = new Uint32Array(this.#rows + 1);
@@ -201,4 +195,89 @@ function metadataBytesOf({ metadata, more }: SealBlock, from: number, to: number
 
 function grown(target: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBuffer> {
   return target.byteLength >= size ? target : new Uint8Array(size * 2);
+}
+
+/** Copies the metadata without columns of the rows of one block together, and bounds its distinct names. */
+class MoreGatherer {
+  /** By name: the block that has it last, counted from one. */
+  readonly #blockOf: Uint32Array;
+  #block = 1;
+  #used: number[] = [];
+
+  constructor(nameCount: number) {
+    this.#blockOf = new Uint32Array(nameCount);
+  }
+
+  /**
+   * Notes the names of the rows `from .. to)` as far as they fit beside `rows` other rows, and returns how many rows those
+   * are; the first row of a block always fits. This bounds the columns of all names of a block.
+   */
+  note(more: MoreRows, from: number, to: number, rows: number): number {
+    if (this.#blockOf.length === 0) return to - from;
+    for (let row = from; row < to; row++) {
+      const start = more.start[row]!;
+      const end = more.start[row + 1]!;
+      let added = 0;
+      for (let pair = start; pair < end; pair++) {
+        if (this.#blockOf[more.names[pair]!] !== this.#block) added++;
+      }
+      const rowsThen = rows + row - from + 1;
+      const cells = rowsThen * (this.#used.length + added);
+      if (rowsThen > 1 && cells > maxMetadataCells) return row - from;
+      for (let pair = start; added > 0 && pair < end; pair++) this.#use(more.names[pair]!);
+    }
+    return to - from;
+  }
+
+  /** Ends the block: its pairs, of all rows in the ranges. */
+  gather(blocks: readonly SealBlock[], ranges: RowRanges, rowCount: number): MapRows {
+    const used = Uint32Array.from(this.#used).sort();
+    this.#used = [];
+    this.#block++;
+    const pairStart = new Uint32Array(rowCount + 1);
+    const counts = used.length === 0 ? { pairs: 0, bytes: 0 } : countOf(blocks, ranges);
+    const names = new Uint32Array(counts.pairs);
+    const valueLengths = new Uint32Array(counts.pairs);
+    const values = new Uint8Array(counts.bytes);
+    const more = { rowCount, pairStart, names, valueLengths, values, used: [...used] };
+    if (counts.pairs === 0) return more;
+    let row = 0;
+    let at = 0;
+    let valueAt = 0;
+    for (let i = 0; i < ranges.count; i++) {
+      const source = blocks[ranges.block[i]!]!.more;
+      const first = source.start[ranges.from[i]!]!;
+      const end = source.start[ranges.to[i]!]!;
+      for (let r = ranges.from[i]!; r < ranges.to[i]!; r++) {
+        pairStart[++row] = at + source.start[r + 1]! - first;
+      }
+      for (let pair = first; pair < end; pair++, at++) {
+        names[at] = source.names[pair]!;
+        valueLengths[at] = source.offsets[pair + 1]! - source.offsets[pair]!;
+      }
+      const bytes = source.bytes.subarray(source.offsets[first], source.offsets[end]);
+      values.set(bytes, valueAt);
+      valueAt += bytes.length;
+    }
+    return more;
+  }
+
+  #use(name: number): void {
+    if (this.#blockOf[name] === this.#block) return;
+    this.#blockOf[name] = this.#block;
+    this.#used.push(name);
+  }
+}
+
+function countOf(blocks: readonly SealBlock[], ranges: RowRanges) {
+  let pairs = 0;
+  let bytes = 0;
+  for (let i = 0; i < ranges.count; i++) {
+    const { start, offsets } = blocks[ranges.block[i]!]!.more;
+    const from = start[ranges.from[i]!]!;
+    const to = start[ranges.to[i]!]!;
+    pairs += to - from;
+    bytes += offsets[to]! - offsets[from]!;
+  }
+  return { pairs, bytes };
 }

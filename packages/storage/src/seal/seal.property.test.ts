@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { openSegmentFile } from "../segment/read/open-file.js";
+import { openSegmentFile } from "../segment/read/reader.js";
 import { fixtureBaseNs, headOf, type Row, rowsOf, sealedRows } from "../testing/seal-rows.js";
 import { sealSegment } from "./seal.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { dayNs } from "@skald/model";
-import { openSegmentFile } from "../segment/read/open-file.js";
+import { openSegmentFile } from "../segment/read/reader.js";
 import { fixtureBaseNs, headOf, type Row, rowsOf, sealedRows } from "../testing/seal-rows.js";
 import { sealSegment } from "./seal.js";
 

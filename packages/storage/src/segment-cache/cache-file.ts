@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type FileHandle, open, readdir, rm, stat } from "../files.js";
+import { withFile } from "../syncs.js";
 import { type CachedObject, slotBytes } from "./cached-segment.js";
 
 const suffix = ".slots";
 
-/** A file of the cache that was found at the start: whose it is, and how it was used. */
+/** A file of the cache that was found at the start. */
 export interface FoundFile {
   readonly path: string;
   /** The hash of its object's key. */
@@ -15,8 +16,8 @@ export interface FoundFile {
 
 /**
  * One object in the cache: its slots, each at its place, and behind the last a byte per slot that says whether it is there.
- * The byte is written after the slot: a process that dies in between loses the slot. What a power cut leaves half written is told
- * by the checksums of the segment.
+ * The byte is written after the slot, so a process that dies in between loses the slot. The checksums of the segment reveal
+ * what a power cut left half written.
  */
 export class CacheFile {
   readonly object: CachedObject;
@@ -40,7 +41,7 @@ export class CacheFile {
     return this.#held[slot] === 1;
   }
 
-  /** Writes what was fetched, from the first byte of a slot to the last of one or of the object. Returns how many slots are new. */
+  /** Writes whole slots (the last one of the object may be short) and returns how many of them are new. */
   async write(slot: number, bytes: Uint8Array): Promise<number> {
     this.#handle ??= open(this.object.path, "r+");
     const handle = await this.#handle;
@@ -53,14 +54,9 @@ export class CacheFile {
     return added;
   }
 
-  /** Remembers for later processes that it is used. */
+  /** Marks the file as used, for later processes. */
   async touch(nowMs: number): Promise<void> {
-    const file = await open(this.object.path, "r+");
-    try {
-      await file.utimes(nowMs / 1000, nowMs / 1000);
-    } finally {
-      await file.close();
-    }
+    await withFile(this.object.path, "r+", (file) => file.utimes(nowMs / 1000, nowMs / 1000));
   }
 
   async close(): Promise<void> {
@@ -83,12 +79,7 @@ export async function createCacheFile(
 ): Promise<CacheFile> {
   const path = join(directory, `${hash}-${randomBytes(6).toString("hex")}${suffix}`);
   const slotCount = slotsOf(sizeBytes);
-  const file = await open(path, "wx");
-  try {
-    await file.truncate(slotCount * (slotBytes + 1));
-  } finally {
-    await file.close();
-  }
+  await withFile(path, "wx", (file) => file.truncate(slotCount * (slotBytes + 1)));
   return new CacheFile({ key, path, sizeBytes, slots: new SharedArrayBuffer(slotCount) });
 }
 
@@ -105,7 +96,7 @@ export async function openCacheFile(
   return new CacheFile({ key, path, sizeBytes, slots });
 }
 
-/** The files of a directory, and how many bytes each holds; what is no file of a cache is deleted. */
+/** The files of a directory, and how many bytes each has; deletes damaged ones. */
 export async function findCacheFiles(
   directory: string,
 ): Promise<(FoundFile & { readonly heldBytes: number })[]> {
@@ -130,16 +121,13 @@ function slotsOf(sizeBytes: number): number {
   return Math.ceil(sizeBytes / slotBytes);
 }
 
-async function readFlags(path: string): Promise<Uint8Array | undefined> {
-  const file = await open(path, "r");
-  try {
+function readFlags(path: string): Promise<Uint8Array | undefined> {
+  return withFile(path, "r", async (file) => {
     const { size } = await file.stat();
     const slotCount = size / (slotBytes + 1);
     if (!Number.isInteger(slotCount) || slotCount === 0) return undefined;
     const flags = new Uint8Array(slotCount);
     const { bytesRead } = await file.read(flags, 0, slotCount, slotCount * slotBytes);
     return bytesRead === slotCount ? flags : undefined;
-  } finally {
-    await file.close();
-  }
+  });
 }

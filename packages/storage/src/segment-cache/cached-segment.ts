@@ -1,9 +1,8 @@
-import { type SegmentRef, SkaldError } from "@skald/model";
-import { corruptSegment } from "../segment/corrupt.js";
+import type { SegmentRef } from "@skald/model";
+import type { ObjectRange } from "../object-store/object-store.js";
 import type { IndexImage } from "../segment/index-image.js";
-import { type ByteSpan, type FileRangeReader, openFileRange } from "../segment/range-reader.js";
-import type { OpenedSegmentFile } from "../segment/read/open-file.js";
-import { openSegment } from "../segment/read/reader.js";
+import { type FileRangeReader, openOver } from "../segment/range-reader.js";
+import { type OpenedSegmentFile, openSegment } from "../segment/read/reader.js";
 import type { BlockRange, ColumnSelection } from "../segment/segment.js";
 
 /** The unit in which segments are fetched and kept: a slot is wholly in the cache or not at all. */
@@ -14,20 +13,20 @@ export interface CachedObject {
   readonly key: string;
   readonly path: string;
   readonly sizeBytes: number;
-  /** A byte per slot, shared with whoever fetches: 1 once it is in the file. */
+  /** A byte per slot, in memory shared with the thread that fetches: 1 once the slot is in the file. */
   readonly slots: SharedArrayBuffer;
 }
 
-/** A segment of the store of which a part is in a file of this machine. */
+/** A segment of the store with some of its slots in a file of this machine. */
 export interface CachedSegment extends SegmentRef {
   readonly cached: CachedObject;
-  /** Stored bytes that a scan which may end early shall ask for ahead. */
+  /** Stored bytes that a scan which may end early asks for ahead. */
   readonly aheadBytes: number;
   /** What was fetched for the job that reads it, of all its sources together. */
   readonly fetched: FetchedForJob;
 }
 
-export interface FetchedForJob {
+interface FetchedForJob {
   readonly requests: number;
   readonly slots: number;
   readonly bytes: number;
@@ -66,20 +65,13 @@ export function isCached(ref: object): ref is CachedSegment {
 
 /** As `openSegmentFile`, for a segment of the cache. Reads throw SlotsMissing besides. */
 export function openCachedSegment(ref: CachedSegment, image?: IndexImage): OpenedCachedSegment {
-  const { path } = ref.cached;
-  let file: FileRangeReader | undefined;
-  try {
-    file = openFileRange(path);
+  return openOver(ref.cached.path, undefined, (file) => {
     const reader = new SlotReader(file, ref.cached);
     const segment = openSegment(reader, ref, image);
     const missing = (blocks: readonly number[], columns: ColumnSelection, maxBytes: number) =>
       reader.missingOf(blocks, maxBytes, (range) => segment.readPages(range, columns));
     return { segment, missing, slotsRead: () => reader.slotsRead, close: file.close };
-  } catch (error) {
-    file?.close();
-    if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
-    throw corruptSegment(path, error);
-  }
+  });
 }
 
 /** Reads a file of the cache as if it were the whole object. */
@@ -116,9 +108,9 @@ class SlotReader {
     return this.#file.read(offset, length, memory);
   }
 
-  expect(spans: readonly ByteSpan[]): void {
+  expect(ranges: readonly ObjectRange[]): void {
     const missing = new Set<number>();
-    for (const { offset, length } of spans) {
+    for (const { offset, length } of ranges) {
       const to = Math.ceil((offset + length) / slotBytes);
       for (let slot = Math.floor(offset / slotBytes); slot < to; slot++) {
         if (!this.#has(slot)) missing.add(slot);

@@ -12,7 +12,6 @@ import {
   openCacheFile,
 } from "./cache-file.js";
 import { type CachedObject, type SlotRange, slotBytes } from "./cached-segment.js";
-import { Flights } from "./flights.js";
 
 export interface SegmentCacheOptions {
   readonly directory: string;
@@ -20,10 +19,10 @@ export interface SegmentCacheOptions {
   readonly storeName: string;
   readonly maxBytes: number;
   readonly store: Pick<ObjectStore, "getRange">;
-  /** Told of each file that was deleted: threads may have it open. */
+  /** Called for each file that was deleted: threads may have it open. */
   readonly onDropped?: (path: string) => void;
   readonly clock?: Clock;
-  /** Of the disk of the cache. */
+  /** Size and free space of the cache's disk. */
   readonly disk?: () => Promise<{ readonly freeBytes: number; readonly totalBytes: number }>;
 }
 
@@ -49,7 +48,7 @@ const maxGapSlots = 4;
 const maxPieceSlots = 64;
 /** Requests under way, of all queries: at most 64 MiB in memory. */
 const requestsTogether = 16;
-/** This share of the disk is left to others: what is pushed is kept on it too, and cannot be fetched again. */
+/** The cache leaves this share of the disk free: pushed data is on it too, and cannot be fetched again. */
 const reservedShare = 0.05;
 /** The file of a used object is marked as used this often. */
 const touchMs = 60_000;
@@ -77,7 +76,7 @@ export class SegmentCache {
   readonly #clock: Clock;
   /** The least recently used first. */
   readonly #entries = new Map<string, Entry>();
-  /** Files of earlier processes that nobody asked for yet, the least recently used first. */
+  /** Files of earlier processes that were not asked for yet, the least recently used first. */
   readonly #found = new Map<string, FoundFile & { readonly heldBytes: number }>();
   readonly #flights = new Flights();
   readonly #requests = new Semaphore(requestsTogether);
@@ -124,7 +123,7 @@ export class SegmentCache {
     await Promise.allSettled(entries.map(({ opened }) => opened?.close()));
   }
 
-  /** Keeps objects in the cache, of which as much is there as was fetched. */
+  /** Keeps objects, with what was fetched of them, in the cache until the result is released. */
   async hold(wanted: readonly ObjectName[]): Promise<HeldObjects> {
     const held = wanted.map((object) => this.#entryOf(object));
     for (const entry of held) entry.users++;
@@ -250,7 +249,7 @@ export class SegmentCache {
     return length;
   }
 
-  /** Where the disk is full, what nobody uses goes first. */
+  /** When the disk is full, drops unused objects and tries again. */
   async #write(file: CacheFile, slot: number, bytes: Uint8Array): Promise<number> {
     try {
       return await file.write(slot, bytes);
@@ -263,7 +262,7 @@ export class SegmentCache {
     }
   }
 
-  /** As much as it was given, and no more than leaves some of the disk to others. */
+  /** The configured bound, or less when the disk has to keep some space free. */
   async #limit(): Promise<number> {
     const { maxBytes, directory, disk = () => diskOf(directory) } = this.#options;
     const { freeBytes, totalBytes } = await disk();
@@ -329,7 +328,7 @@ function joined(slots: readonly SlotRange[]): SlotRange[] {
   return ranges;
 }
 
-/** It was dropped as damaged while somebody else used it: a new search finds it again. */
+/** The object was dropped as damaged while another query used it; a new search finds it again. */
 function notHeld(key: string) {
   return notFound(`object ${key} is not in the cache any more`);
 }
@@ -346,4 +345,65 @@ function once(act: () => void): () => void {
     done = true;
     act();
   };
+}
+
+interface Flight {
+  readonly to: number;
+  readonly done: Promise<void>;
+  readonly abort: AbortController;
+  waiting: number;
+}
+
+/**
+ * Fetches that are under way, by where they begin. A call that a running fetch covers waits for it; a fetch is given up
+ * when no call waits for it any more.
+ */
+class Flights {
+  readonly #flights = new Map<string, Flight>();
+
+  /** Waits until everything up to `to` was fetched; rejects with the signal's reason as soon as that is aborted. */
+  async join(
+    place: string,
+    to: number,
+    signal: AbortSignal,
+    fetch: (stop: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    signal.throwIfAborted();
+    const known = this.#flights.get(place);
+    const flight = known !== undefined && known.to >= to ? known : this.#start(place, to, fetch);
+    flight.waiting++;
+    let onAbort = () => {};
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+    try {
+      await Promise.race([flight.done, aborted]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      flight.waiting--;
+      if (flight.waiting === 0) this.#giveUp(place, flight);
+    }
+  }
+
+  close(): void {
+    for (const { abort } of this.#flights.values()) abort.abort();
+  }
+
+  #giveUp(place: string, flight: Flight): void {
+    if (this.#flights.get(place) === flight) this.#flights.delete(place);
+    flight.abort.abort();
+  }
+
+  #start(place: string, to: number, fetch: (stop: AbortSignal) => Promise<void>): Flight {
+    const abort = new AbortController();
+    const done = fetch(abort.signal).finally(() => {
+      if (this.#flights.get(place) === flight) this.#flights.delete(place);
+    });
+    // Callers that wait get the error; without any it does not matter.
+    done.catch(() => {});
+    const flight: Flight = { to, done, abort, waiting: 0 };
+    this.#flights.set(place, flight);
+    return flight;
+  }
 }

@@ -1,12 +1,17 @@
 import { internal, paddingBytes } from "@skald/model";
 import { ByteReader, ByteWriter } from "../bytes.js";
-import { decodeDelta, encodeDelta } from "../parquet/delta.js";
-import { type ByteArrayPage, decodeByteArrays, encodeLengths } from "../parquet/delta-length.js";
+import {
+  type ByteArrayPage,
+  decodeByteArrays,
+  decodeDelta,
+  encodeDelta,
+  encodeLengths,
+} from "../parquet/delta.js";
 import { bitWidth, decodeHybrid, encodeHybrid } from "../parquet/hybrid.js";
 
 /**
- * The own index of a segment is a list of sections that describe themselves, so that later versions can add some and
- * older readers skip what they do not know. See docs/formats/segment.md.
+ * The ids of the sections of a segment's own index. The index is a list of sections that describe themselves, so that
+ * later versions can add some and older readers skip what they do not know. See docs/formats/segment.md.
  *
  *     u32 number of sections | per section, 16 bytes: u16 id, u16 kind, u32 ordinal, u32 count, u32 bytes | the sections
  */
@@ -60,6 +65,8 @@ export const section = {
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;
 const entryBytes = 16;
 
+type Numbers = Float64Array | Uint32Array | readonly number[];
+
 /** Collects sections and writes them as one piece. The ordinal tells sections of one id apart. */
 export class SectionWriter {
   readonly #table = new ByteWriter(1024);
@@ -68,9 +75,10 @@ export class SectionWriter {
   #count = 0;
 
   /** Whole numbers of at most 51 bits. */
-  numbers(id: number, values: Float64Array | Uint32Array, ordinal = 0): void {
+  numbers(id: number, values: Numbers, ordinal = 0): void {
     this.#scratch.clear();
-    encodeDelta(this.#scratch, values, values.length, 0n);
+    const isTyped = values instanceof Float64Array || values instanceof Uint32Array;
+    encodeDelta(this.#scratch, isTyped ? values : Float64Array.from(values), values.length, 0n);
     this.#add(id, kinds.numbers, ordinal, values.length);
   }
 
@@ -84,18 +92,17 @@ export class SectionWriter {
   }
 
   /** Small numbers that often repeat. */
-  codes(id: number, values: Uint32Array, ordinal = 0): void {
+  codes(id: number, values: Numbers, ordinal = 0): void {
     this.#scratch.clear();
-    let most = 0;
-    for (const value of values) if (value > most) most = value;
-    const width = bitWidth(most);
+    const codes = values instanceof Uint32Array ? values : Uint32Array.from(values);
+    const width = bitWidth(codes.reduce((most, code) => Math.max(most, code), 0));
     this.#scratch.u8(width);
-    encodeHybrid(this.#scratch, values, values.length, width);
+    encodeHybrid(this.#scratch, codes, codes.length, width);
     this.#add(id, kinds.codes, ordinal, values.length);
   }
 
-  /** Numbers of 32 bits as they are: checksums. */
-  words(id: number, values: Uint32Array, ordinal = 0): void {
+  /** Numbers of 32 bits as they are, such as checksums; negative ones as two's complement. */
+  words(id: number, values: Numbers, ordinal = 0): void {
     this.#scratch.clear();
     for (const value of values) this.#scratch.u32(value);
     this.#add(id, kinds.words, ordinal, values.length);
@@ -126,17 +133,17 @@ interface Section {
   readonly bytes: Uint8Array;
 }
 
-/** Up to so many sections are found by a look at the table, most often at the one behind the last. */
+/** Up to this many sections are found by walking the table; the wanted one is most often behind the last one found. */
 const maxListed = 128;
 
-/** Finds sections and decodes them when asked. Throws `internal` when one is missing or not what it must be. */
+/** Finds sections and decodes them on demand. Throws `internal` when one is missing or not what it must be. */
 export class SectionReader {
   readonly #bytes: Uint8Array;
   readonly #table: DataView;
   readonly #count: number;
   /** Where each section begins, and the end of the last. */
   readonly #starts: Uint32Array;
-  /** Places of sections where they are many. */
+  /** The places of the sections when there are many. */
   readonly #places: Map<number, number> | undefined;
   #next = 0;
 
@@ -157,7 +164,7 @@ export class SectionReader {
     this.#starts[this.#count] = at;
   }
 
-  /** The sections as bytes for another reader, without those of some ids. */
+  /** The bytes of the sections for another reader, without the sections of some ids. */
   without(ids: readonly number[]): Uint8Array {
     const kept: number[] = [];
     let bodyBytes = 0;
@@ -181,7 +188,7 @@ export class SectionReader {
     return out;
   }
 
-  /** Values and bytes of all sections of each id, in the order in which they stand. */
+  /** Values and bytes of all sections by id, in the order of the file. */
   sizes(): Map<number, { count: number; bytes: number }> {
     const sizes = new Map<number, { count: number; bytes: number }>();
     for (let place = 0; place < this.#count; place++) {
@@ -283,7 +290,7 @@ export class SectionReader {
   }
 }
 
-/** A text for each section would be most of what it takes to open a small segment. */
+/** A number, because a text for each section would be most of the cost of opening a small segment. */
 function keyOf(id: number, ordinal: number): number {
   return id * 2 ** 32 + ordinal;
 }

@@ -1,6 +1,13 @@
-import { type BytesColumn, parseStreamText, type RunTable } from "@skald/model";
-import type { LabelColumn } from "./streams.js";
-import { labelColumns } from "./streams.js";
+import {
+  type BytesColumn,
+  detectedLevelName,
+  internal,
+  type Labels,
+  parseStreamText,
+  type RunTable,
+  refuseNewerVersion,
+} from "@skald/model";
+import { type SectionWriter, section } from "./index-sections.js";
 
 /** Most columns of labels and of structured metadata in one file; the other names go to a map column. */
 const maxLabelColumns = 64;
@@ -51,9 +58,15 @@ export interface MapRows {
   readonly used: readonly number[];
 }
 
-/** Which names of structured metadata get columns: the first ones in the order given. */
-export function splitMetadata(names: readonly string[]): NameSplit {
-  return splitNames(names, maxMetadataColumns);
+/**
+ * Decides which names of structured metadata get columns, given in how many rows each name has a value: the level, which
+ * most rows have, then the names in most rows.
+ */
+export function splitMetadata(rows: ReadonlyMap<string, number>): NameSplit {
+  const rowsOf = (name: string) =>
+    name === detectedLevelName ? Number.POSITIVE_INFINITY : rows.get(name)!;
+  const preferred = [...rows.keys()].sort().sort((a, b) => rowsOf(b) - rowsOf(a));
+  return splitNames(preferred, maxMetadataColumns);
 }
 
 /** Decides the layout. Labels get columns by the number of streams that have them. */
@@ -109,4 +122,108 @@ function splitNames(preferred: readonly string[], maxColumns: number): NameSplit
     columns.push(name);
   }
   return { columns: columns.sort(), more };
+}
+
+/** One label name over the streams of a segment: value `codes[i]` belongs to stream `streams[i]`. */
+export interface LabelColumn {
+  readonly name: string;
+  /** Sorted, no value twice. */
+  readonly values: readonly string[];
+  /** Streams that have the name, ascending; undefined when all have it. */
+  readonly streams: Uint32Array | undefined;
+  readonly codes: Uint32Array;
+}
+
+/** Turns the label sets of the streams into one column per name, sorted by name. */
+export function labelColumns(streams: readonly Labels[]): LabelColumn[] {
+  const byName = new Map<string, { streams: number[]; values: string[] }>();
+  streams.forEach((labels, stream) => {
+    for (let i = 0; i < labels.names.length; i++) {
+      const name = labels.names[i]!;
+      let column = byName.get(name);
+      if (column === undefined) {
+        column = { streams: [], values: [] };
+        byName.set(name, column);
+      }
+      column.streams.push(stream);
+      column.values.push(labels.values[i]!);
+    }
+  });
+  return [...byName.keys()].sort().map((name) => {
+    const column = byName.get(name)!;
+    const values = [...new Set(column.values)].sort();
+    const codeOf = new Map(values.map((value, code) => [value, code]));
+    return {
+      name,
+      values,
+      streams:
+        column.streams.length === streams.length ? undefined : Uint32Array.from(column.streams),
+      codes: Uint32Array.from(column.values, (value) => codeOf.get(value)!),
+    };
+  });
+}
+
+export function writeStreams(sections: SectionWriter, columns: readonly LabelColumn[]): void {
+  sections.texts(
+    section.labelNames,
+    columns.map((column) => column.name),
+  );
+  columns.forEach((column, ordinal) => {
+    sections.texts(section.labelValues, column.values, ordinal);
+    if (column.streams !== undefined) {
+      sections.numbers(section.labelStreams, column.streams, ordinal);
+    }
+    sections.codes(section.labelCodes, column.codes, ordinal);
+  });
+}
+
+/**
+ * The 24 bytes before the Parquet footer that lead to the own index:
+ *
+ *     u64 index offset | u32 index bytes | u32 crc32 of the index as stored | "SKALDIX1"
+ */
+export interface SegmentTrailer {
+  readonly indexOffset: number;
+  readonly indexBytes: number;
+  readonly indexCrc: number;
+  readonly footerBytes: number;
+}
+
+export const trailerBytes = 24;
+export const trailerMagic = "SKALDIX1";
+const version = 1;
+/** u32 length of the footer | "PAR1" */
+export const endBytes = 8;
+
+/** Bytes behind the index: where the trailer begins, counted from the end of the file. */
+export function trailerFromEnd(end: Uint8Array, name: string): number {
+  const bytes = Buffer.from(end.buffer, end.byteOffset, end.byteLength);
+  if (bytes.byteLength < endBytes || bytes.toString("latin1", bytes.length - 4) !== "PAR1") {
+    throw internal(`segment ${name} does not end like a parquet file`);
+  }
+  return bytes.readUInt32LE(bytes.length - endBytes) + endBytes + trailerBytes;
+}
+
+/**
+ * Parses the trailer. Throws `internal` when there is none: the file is foreign, or its end is damaged; `newer_version` when a
+ * later program wrote it.
+ */
+export function parseTrailer(
+  trailer: Uint8Array,
+  footerBytes: number,
+  name: string,
+): SegmentTrailer {
+  const bytes = Buffer.from(trailer.buffer, trailer.byteOffset, trailerBytes);
+  const magic = bytes.toString("latin1", 16, 24);
+  if (magic !== trailerMagic) {
+    const found = /^SKALDIX(\d)$/.exec(magic)?.[1];
+    refuseNewerVersion(`segment ${name}`, { found: Number(found), known: version });
+    throw internal(`segment ${name} has no index: it was not written by this store, or is damaged`);
+  }
+  return {
+    indexOffset: Number(bytes.readBigUInt64LE(0)),
+    indexBytes: bytes.readUInt32LE(8),
+    indexCrc: bytes.readUInt32LE(12),
+    footerBytes,
+  };
 }

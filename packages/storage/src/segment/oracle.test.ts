@@ -14,8 +14,8 @@ import {
   rowsOf,
   sealedRows,
 } from "../testing/seal-rows.js";
-import { zstd } from "../zstd/zstd.js";
-import { openSegmentFile } from "./read/open-file.js";
+import { zstd } from "../zstd.js";
+import { openSegmentFile } from "./read/reader.js";
 
 let directory: string;
 let database: DuckDBInstance;

@@ -1,16 +1,11 @@
 import { internal, notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
 import type { PageMemory } from "../bytes.js";
 import { closeSync, fstatSync, openSync, readSync } from "../files.js";
-import type { ObjectStore } from "../object-store/object-store.js";
+import type { ObjectRange, ObjectStore } from "../object-store/object-store.js";
+import { corruptSegment } from "./segment.js";
 
-/** Bytes of a file or object by range. What it returns has padding behind the last byte and is not reused. */
+/** Reads a file or object by range. The returned bytes have padding behind them and are not reused. */
 export type RangeReader = SyncRangeReader | AsyncRangeReader;
-
-/** Bytes of a file or object, `offset .. offset + length)`. */
-export interface ByteSpan {
-  readonly offset: number;
-  readonly length: number;
-}
 
 export interface SyncRangeReader {
   readonly kind: "sync";
@@ -19,8 +14,8 @@ export interface SyncRangeReader {
   readonly sizeBytes: number;
   /** Into `memory` when it is given. */
   read(offset: number, length: number, memory?: PageMemory): Uint8Array;
-  /** Told of reads that are to follow; may throw as they would, but for all of them at once. */
-  readonly expect?: (spans: readonly ByteSpan[]) => void;
+  /** Announces reads that will follow; may throw what they would throw, for all of them at once. */
+  readonly expect?: (ranges: readonly ObjectRange[]) => void;
 }
 
 export interface AsyncRangeReader {
@@ -60,11 +55,31 @@ export function openFileRange(path: string, knownBytes?: number): FileRangeReade
     read: (offset, length, memory) =>
       naming(path, () => {
         fd ??= openSync(path, "r");
-        return readRange(fd, path, { offset, length, memory });
+        return readRange(fd, path, { offset, length }, memory);
       }),
     suspend,
     close: suspend,
   };
+}
+
+/**
+ * Opens a segment over a file, and closes the file when that fails. An error about contents names the file also when it
+ * arose before there was a reader.
+ */
+export function openOver<T>(
+  path: string,
+  knownBytes: number | undefined,
+  open: (file: FileRangeReader) => T,
+): T {
+  let file: FileRangeReader | undefined;
+  try {
+    file = openFileRange(path, knownBytes);
+    return open(file);
+  } catch (error) {
+    file?.close();
+    if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
+    throw corruptSegment(path, error);
+  }
 }
 
 /** A range reader over bytes in memory, copied on each read so that padding can be promised. */
@@ -91,7 +106,7 @@ function openSized(path: string): { fd: number; sizeBytes: number } {
   }
 }
 
-/** What the file system throws, as an error that names the file. */
+/** Runs a call of the file system and turns what it throws into an error that names the file. */
 function naming<T>(path: string, act: () => T): T {
   try {
     return act();
@@ -108,13 +123,12 @@ function naming<T>(path: string, act: () => T): T {
   }
 }
 
-interface RangeRead {
-  readonly offset: number;
-  readonly length: number;
-  readonly memory: PageMemory | undefined;
-}
-
-function readRange(fd: number, path: string, { offset, length, memory }: RangeRead): Uint8Array {
+function readRange(
+  fd: number,
+  path: string,
+  { offset, length }: ObjectRange,
+  memory: PageMemory | undefined,
+): Uint8Array {
   const out = memory?.take(length) ?? Buffer.allocUnsafeSlow(length + paddingBytes);
   let done = 0;
   while (done < length) {

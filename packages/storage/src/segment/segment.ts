@@ -1,15 +1,15 @@
-import type {
-  Block,
-  Labels,
-  LevelCounts,
-  Matcher,
-  NeedleFormula,
-  RunTable,
-  TimeSlices,
+import {
+  type Block,
+  type Labels,
+  type LevelCounts,
+  type Matcher,
+  type NeedleFormula,
+  type RunTable,
+  SkaldError,
+  type TimeSlices,
 } from "@skald/model";
 import type { PageMemory } from "../bytes.js";
-import type { IndexImage } from "./index-image.js";
-import type { StreamColumn } from "./stream-columns.js";
+import type { Column, IndexImage } from "./index-image.js";
 
 /**
  * A sealed file of one tenant and one UTC day, opened: its index is in memory, its pages are read when a block asks
@@ -63,7 +63,7 @@ export interface Segment {
   /** Names of the structured metadata that a block has; blocks with the same names share one list. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
-  /** What is known of a block without reading it; cached. */
+  /** What the index knows about a block without reading it; cached. */
   header(block: number): BlockHeader;
   /**
    * A block whose columns are read on demand: from `pages` where they hold them, else by the segment's reader.
@@ -92,7 +92,7 @@ export interface LabelTable {
   readonly count: number;
   /** Names of the labels of any stream, sorted. */
   readonly names: readonly string[];
-  /** Two numbers for each stream, equal for equal label sets of any source, and, as good as surely, for no others. */
+  /** Two numbers for each stream: equal for equal label sets of any source, and almost surely different for others. */
   readonly hashes: Uint32Array;
   /** Label sets and texts that were put together so far. */
   readonly made: number;
@@ -105,9 +105,28 @@ export interface LabelTable {
   text(stream: number): string;
 }
 
+/** One label name over the streams of an opened segment. */
+export interface StreamColumn {
+  readonly name: string;
+  /** Distinct values; they are sorted. */
+  readonly valueCount: number;
+  value(code: number): string;
+  /** The values as UTF-8: value i is `bytes[offsets[i] .. offsets[i + 1])`. */
+  readonly bytes: Uint8Array;
+  readonly offsets: Uint32Array;
+  /** The code of a value plus one, 0 when no stream has the value. */
+  find(value: string): number;
+  /** By stream, the code of its value plus one; 0 for a stream without the name. With `streams`, by place in that list. */
+  readonly codes: Column;
+  /** The streams that have the name, ascending, where they are few among many names; then all codes are above 0. */
+  readonly streams: Uint32Array | undefined;
+  /** Two numbers for each value: its hash. */
+  readonly hashes: Uint32Array;
+}
+
 /**
- * What a source says of the rows of one stream, minute by minute: equal digests of two sources mean the same rows. A
- * minute without rows has none.
+ * Digests of the rows of one stream, minute by minute: equal digests of two sources mean the same rows. A minute without
+ * rows has no digest.
  */
 export interface StreamDigests {
   /** Minutes of the day, ascending. */
@@ -150,4 +169,30 @@ export interface PageSet {
   readonly sizeBytes: number;
   /** The bytes `offset .. offset + length)` of the file, with padding behind them; undefined when not held. */
   find(offset: number, length: number): Uint8Array | undefined;
+}
+
+interface CorruptSegment {
+  readonly kind: "corrupt_segment";
+  readonly name: string;
+}
+
+/** The error of a segment that is not what was written; it names the file or key, also to `corruptSegmentOf`. */
+export function corruptSegment(name: string, reason: SkaldError): SkaldError {
+  const detail: CorruptSegment = { kind: "corrupt_segment", name };
+  const { message } = reason;
+  const text = message.includes(name) ? message : `segment ${name} cannot be read: ${message}`;
+  return new SkaldError("internal", text, { detail });
+}
+
+/** The file or key of the damaged segment that an error is about; undefined for any other error. */
+export function corruptSegmentOf(error: unknown): string | undefined {
+  const detail = error instanceof SkaldError ? error.detail : undefined;
+  const { kind, name } = (detail ?? {}) as Partial<CorruptSegment>;
+  return kind === "corrupt_segment" ? name : undefined;
+}
+
+/** The message about a part of a file that does not match its checksum. */
+export function wrongChecksum(part: string, expected: number, found: number): string {
+  const hex = (crc: number) => crc.toString(16).padStart(8, "0");
+  return `${part} does not match its checksum: expected ${hex(expected)}, found ${hex(found)}`;
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { makeLastingDirectory, syncDirectory } from "../directory-syncs.js";
 import { type FileHandle, open, readdir, rename, rm, stat, statfs } from "../files.js";
+import { makeLastingDirectory, syncDirectory, withFile } from "../syncs.js";
 
 /** The file system as the write-ahead log uses it; tests put a failing one in its place. */
 export interface WalDisk {
@@ -52,24 +52,13 @@ export const nodeWalDisk: WalDisk = {
   async sizeOf(path) {
     return (await stat(path)).size;
   },
-  async read(path) {
-    const file = await open(path, "r");
-    try {
-      return await file.readFile();
-    } finally {
-      await file.close();
-    }
-  },
-  async readHead(path, length) {
-    const file = await open(path, "r");
-    try {
+  read: (path) => withFile(path, "r", (file) => file.readFile()),
+  readHead: (path, length) =>
+    withFile(path, "r", async (file) => {
       const head = Buffer.alloc(length);
       const { bytesRead } = await file.read(head, 0, length, 0);
       return head.subarray(0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  },
+    }),
   write: (path, bytes) =>
     withFile(path, "w", async (file) => {
       await file.writeFile(bytes);
@@ -115,17 +104,4 @@ function appendTo(file: FileHandle): WalDiskFile {
     truncate: (sizeBytes) => file.truncate(sizeBytes),
     close: () => file.close(),
   };
-}
-
-async function withFile(
-  path: string,
-  flags: string,
-  use: (file: FileHandle) => Promise<void>,
-): Promise<void> {
-  const file = await open(path, flags);
-  try {
-    await use(file);
-  } finally {
-    await file.close();
-  }
 }

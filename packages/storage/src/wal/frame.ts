@@ -39,7 +39,7 @@ export function encodeWalRecordHeader(
 }
 
 /** A record whose bytes begin with room for its header; a body may come behind them. */
-export interface WalRecordBytes {
+interface WalRecordBytes {
   readonly bytes: Buffer;
   readonly type: number;
   readonly maxBytes: number;
@@ -80,7 +80,7 @@ export interface WalGap {
 }
 
 /** How a file ends: at its last record, in a record that was being written, or, where there is no record at all, in damage. */
-export type WalEnd =
+type WalEnd =
   | { readonly kind: "clean"; readonly offset: number }
   | { readonly kind: "torn"; readonly offset: number }
   | { readonly kind: "corrupt"; readonly offset: number };

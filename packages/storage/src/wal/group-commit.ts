@@ -1,6 +1,6 @@
 import { type SkaldError, type SteadyClock, steadyClock } from "@skald/model";
 import { Semaphore, type Sleep, sleep } from "@skald/runtime";
-import { syncInTurn } from "../sync-turns.js";
+import { syncInTurn } from "../syncs.js";
 import { type WalDisk, type WalDiskFile, walPath } from "./disk.js";
 
 export interface GroupCommitOptions {
@@ -9,35 +9,35 @@ export interface GroupCommitOptions {
   readonly fsync: "always" | "interval" | "never";
   readonly fsyncIntervalMs: number;
   readonly disk: WalDisk;
-  /** Told of each failed write or sync, to log it. */
+  /** Called for each failed write or sync, to log it. */
   readonly onError: (error: unknown) => void;
-  /** Told of a failure before those whose writes are lost by it; returns the error that they get. */
+  /** Called for a failure before the lost writes reject; returns the error that they reject with. */
   readonly onLost: (error: unknown) => SkaldError;
-  /** Told how many bytes of a file are good: 0 when it is made, then after each write. */
+  /** Called with the number of good bytes of a file: 0 when it is made, then after each write. */
   readonly onSize: (file: number, bytes: number) => void;
-  /** Told of a file whose sync failed after its writes were answered: nobody knows what of it a power cut leaves. */
+  /** Called for a file whose sync failed after its writes were answered: a power cut may take any part of it. */
   readonly onUnsynced: (file: number) => void;
-  /** Told how long the oldest of a group of writes waited until it was answered, and how long a sync took. */
+  /** Called with the time from the oldest write of a group to its answer, and with the time that a sync took. */
   readonly onTimed?: (what: "write" | "sync", ms: number) => void;
   readonly clock?: SteadyClock;
   readonly sleep?: Sleep;
 }
 
 /** What is written as a whole or not at all. */
-export interface WalWrite {
+interface WalWrite {
   readonly file: number;
   readonly parts: readonly Uint8Array[];
   readonly bytes: number;
   /** Makes the write fail when its turn comes. */
   readonly error?: unknown;
-  /** Called when it is written, before anybody who waits. */
+  /** Called when it is written, before the promise resolves. */
   readonly onWritten: () => void;
 }
 
 /**
  * Writes to the files of the log in the order of the calls: what comes in one turn of the event loop goes out in one
- * write, and one sync serves all of it. A failed write fails everything that waits and is cut off its file, so that what
- * is on disk is always a prefix of what was asked for.
+ * write, and one sync serves all of it. A failed write fails everything that waits and is cut off its file, so that the
+ * disk always has a prefix of what was written.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
@@ -190,7 +190,7 @@ export class GroupCommit {
     return file;
   }
 
-  /** Gives up all that waits: told to the owner first, and cut off the file so that no replay brings it back. */
+  /** Gives up all waiting writes: the owner learns first, and their bytes are cut off the file so that no replay finds them. */
   async #fail(error: unknown, group: readonly Entry[]): Promise<void> {
     this.#counts.failures++;
     const lost = [...group, ...this.#queue.splice(0)];
@@ -233,7 +233,7 @@ export class GroupCommit {
     );
   }
 
-  /** Syncs what is written of a file by now, one sync of it at a time: who asks while one runs shares the next. */
+  /** Syncs what is written of a file by now, one sync of it at a time: calls that come while one runs share the next. */
   #sync(file: OpenFile): Promise<void> {
     file.nextSync ??= (file.sync ?? Promise.resolve())
       .catch(() => undefined)
@@ -261,7 +261,7 @@ export class GroupCommit {
     onTimed?.("sync", this.#clock.elapsedMs() - startMs);
   }
 
-  /** Syncs what was answered already: a failure can refuse nobody any more. */
+  /** Syncs writes that were answered already, so a failure cannot refuse them any more. */
   async #syncAnswered(file: OpenFile): Promise<void> {
     try {
       await this.#sync(file);
@@ -280,7 +280,7 @@ export class GroupCommit {
     }
   }
 
-  /** Keeps a task that nobody waits for until the end, and reports its failure. */
+  /** Keeps a background task until it ends, and reports its failure. */
   #own(task: Promise<void>): void {
     const owned = task
       .catch((error: unknown) => {
@@ -302,7 +302,7 @@ interface Entry extends WalWrite {
 interface OpenFile {
   readonly number: number;
   readonly handle: WalDiskFile;
-  /** Bytes that belong to records whose writers were told so. */
+  /** Bytes of records whose writes were answered. */
   goodBytes: number;
   pendingBytes: number;
   syncedBytes: number;

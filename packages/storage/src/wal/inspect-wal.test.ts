@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "@jest/globals";
 import { goldenPath } from "../testing/golden.js";
-import { inspectWal, type WalFault } from "./inspect-wal.js";
+import { inspectWal, type WalFault } from "./replay.js";
 
 function inspect(bytes: Buffer) {
   const kinds: string[] = [];

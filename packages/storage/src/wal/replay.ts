@@ -10,9 +10,9 @@ import {
 import { decodeWalRecord, type StreamsRecord, type WalRecord, walRecordTypes } from "./record.js";
 import type { WalPosition } from "./wal.js";
 
-export interface WalReplayOptions {
+interface WalReplayOptions {
   readonly dir: string;
-  /** Files from this number on are not read: somebody writes them meanwhile. */
+  /** Files from this number on are not read, because they are being written. */
   readonly endFile?: number;
   /** Gets each record in the order it was written; the next one waits for it. */
   readonly onRecord: (record: WalRecord, position: WalPosition) => Promise<void> | void;
@@ -21,15 +21,15 @@ export interface WalReplayOptions {
    * need them. A number names one stream within a file, so it matters only for numbers without a name.
    */
   readonly onNamesAhead?: (record: StreamsRecord, file: number) => void;
-  /** Told of each thing that was not as written. */
+  /** Called for each damage. */
   readonly onDamage: (damage: WalDamage) => void;
   readonly disk?: WalDisk;
 }
 
 /**
- * `torn`: a record at the end of a file that was being written when the process died; it was never acknowledged and is cut
- * off. `corrupt`: damage before whole records; what is damaged is set aside as `<file>.<offset>.corrupt`, and the file goes on
- * behind it. `unreadable`: one record is whole but cannot be made sense of; it is left out.
+ * `torn`: a record at the end of a file was being written when the process died; it was never acknowledged and is cut off.
+ * `corrupt`: damage before whole records; the damaged bytes are set aside as `<file>.<offset>.corrupt`, and the replay goes
+ * on behind them. `unreadable`: one record is whole but cannot be decoded; it is left out.
  */
 export interface WalDamage {
   readonly kind: "torn" | "corrupt" | "unreadable";
@@ -101,7 +101,7 @@ function readNamesAhead(
     try {
       options.onNamesAhead?.(decodeWalRecord(frame.type, frame.payload) as StreamsRecord, file);
     } catch {
-      // Told of when its turn comes.
+      // The damage is reported when the turn of the record comes.
     }
   }
 }
@@ -135,4 +135,46 @@ async function setAside(
 ): Promise<void> {
   options.onDamage({ kind: "corrupt", path, offset, lostBytes: end - offset });
   await disk.write(`${path}.${offset}.corrupt`, bytes.subarray(offset, end));
+}
+
+/** Damage of a log file, as a replay would find it. */
+export interface WalFault {
+  /** `torn`: the last record was being written; it was never acknowledged. */
+  readonly kind: "torn" | "corrupt" | "unreadable";
+  readonly offset: number;
+  readonly bytes: number;
+  readonly message?: string;
+}
+
+interface WalVisit {
+  /** Gets each record; those that a replay made void have none. */
+  readonly onRecord?: (record: WalRecord | "void", offset: number, bytes: number) => void;
+  readonly onFault: (fault: WalFault) => void;
+}
+
+/**
+ * Reads the bytes of a log file and changes nothing; yields where each record ends. Throws `newer_version`, with the name, for
+ * one that a later program wrote.
+ */
+export function* inspectWal(name: string, bytes: Buffer, visit: WalVisit): Generator<number, void> {
+  refuseNewerWal(name, bytes);
+  const frames = new WalFrames(bytes);
+  let gaps = 0;
+  for (let frame = frames.next(); frame !== undefined; frame = frames.next()) {
+    for (; gaps < frames.gaps.length; gaps++) {
+      const { offset, end } = frames.gaps[gaps]!;
+      visit.onFault({ kind: "corrupt", offset, bytes: end - offset });
+    }
+    const { type, payload, offset, end } = frame;
+    try {
+      const record = type === walVoidType ? "void" : decodeWalRecord(type, payload);
+      visit.onRecord?.(record, offset, end - offset);
+    } catch (error) {
+      const { message } = error as Error;
+      visit.onFault({ kind: "unreadable", offset, bytes: end - offset, message });
+    }
+    yield end;
+  }
+  const { kind, offset } = frames.end();
+  if (kind !== "clean") visit.onFault({ kind, offset, bytes: bytes.length - offset });
 }

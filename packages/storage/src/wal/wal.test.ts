@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { SkaldError } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
-import { syncInTurn } from "../sync-turns.js";
+import { syncInTurn } from "../syncs.js";
 import {
   bodies,
   failingDisk,

@@ -1,7 +1,7 @@
 import { type SkaldError, unavailable } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
 import { ByteWriter } from "../bytes.js";
-import { syncInTurn } from "../sync-turns.js";
+import { syncInTurn } from "../syncs.js";
 import { nodeWalDisk, type WalDisk, walNumbers, walPath } from "./disk.js";
 import {
   encodeWalFileHeader,
@@ -47,7 +47,8 @@ export interface WalStats {
 
 /**
  * Append-only log of what was pushed and is not in a segment yet: numbers its files, knows what each holds, and refuses
- * when the disk is full. When a write fails all that waits is lost, `onAbort` is told first, and a new file is begun.
+ * when the disk is full. When a write fails, all waiting records are lost, `onAbort` is called first, and a new file
+ * begins.
  */
 export class Wal {
   readonly #options: WalOptions;
@@ -97,14 +98,14 @@ export class Wal {
     });
   }
 
-  /** Sets who is told, before anybody else, that all records which are not written yet are lost. */
+  /** Sets the handler that learns first that all records which are not written yet are lost. */
   onAbort(handler: (error: SkaldError) => void): void {
     this.#onAbort = handler;
   }
 
   /**
-   * Sets who is told that a file could not be synced after its records were answered; it gets no more of them. A later sync
-   * of it may succeed and mean nothing, so what it holds must be made safe elsewhere.
+   * Sets the handler for a file that could not be synced after its records were answered; the file gets no more records. A
+   * later sync of it may succeed and mean nothing, so its rows must be made safe elsewhere.
    */
   onUnsynced(handler: (file: number) => void): void {
     this.#onUnsynced = handler;
@@ -143,8 +144,7 @@ export class Wal {
   }
 
   /**
-   * Appends records, all or none, to the file that `nextFile` just told. `onWritten` is called when they are
-   * written, in the order of appends; the promise resolves after it. Rejects with `unavailable`, also when a record is
+   * Appends records, all or none, to the file that `nextFile` just returned. `onWritten` is called when they are written, in the order of appends; the promise resolves after it. Rejects with `unavailable`, also when a record is
    * larger than the log takes.
    */
   append(
@@ -161,7 +161,7 @@ export class Wal {
     return { position, written };
   }
 
-  /** Syncs all records whose writes have been told. Rejects when that fails; `onUnsynced` is told too. */
+  /** Syncs all records that are written. Rejects when that fails, after a call of `onUnsynced`. */
   sync(): Promise<void> {
     return this.#commit.sync();
   }
@@ -173,7 +173,7 @@ export class Wal {
 
   /**
    * Deletes the files before a number, except the current one; what they hold must be safe elsewhere. They count until no
-   * power cut brings them back: whoever forgets then where their rows are does not find them in the log again.
+   * power cut can bring them back, because a caller may then forget where their rows are.
    */
   async cut(before: number): Promise<number> {
     await this.#commit.closeBefore(this.#file);

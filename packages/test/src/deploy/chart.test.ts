@@ -54,7 +54,7 @@ const cases: [string, Fields][] = [
   ["everything switched on", everything],
 ];
 
-/** The objects that Helm would send, in the order of their files. */
+/** The objects that Helm would send to Kubernetes, in the order of their files. */
 function objectsOf(values: Fields): Fields[] {
   const files = [...renderChart(folder, values)].filter(([file]) => file.endsWith(".yaml"));
   return files.flatMap(([, text]) => parseObjects(text));

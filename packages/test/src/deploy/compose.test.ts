@@ -20,7 +20,7 @@ const services = Object.entries(asFields(file.services)).map(
   ([name, service]): [string, Fields] => [name, asFields(service)],
 );
 
-/** Keys of a service and the form of their values, of those that the file uses; the reference is the Compose Specification. */
+/** The keys of a service that the file uses, with the form of their values: https://github.com/compose-spec/compose-spec */
 const keys: Readonly<Record<string, (value: Value) => boolean>> = {
   build: (value) => typeof value === "string",
   pull_policy: (value) => value === "never",

@@ -12,8 +12,7 @@ import {
   readText,
 } from "../testing/deploy/repository.js";
 import { renderChart } from "../testing/helm/render.js";
-import { binSkald, runProgram } from "../testing/program.js";
-import { makeFolder, removeFolders } from "../testing/server.js";
+import { binSkald, makeFolder, removeFolders, runProgram } from "../testing/server.js";
 
 afterAll(removeFolders);
 
@@ -25,7 +24,7 @@ const env = {
   S3_SECRET_KEY: "b",
 };
 
-/** The configuration of a chart's values. */
+/** The configuration file that the chart makes from these values. */
 function chartConfig(values: Fields): string {
   const objects = [...renderChart("deploy/helm/skald", values)]
     .filter(([file]) => file.endsWith(".yaml"))

@@ -2,15 +2,18 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { needs } from "@skald/testkit/needs";
-import { metricsIn, metricsTold, queriesOf, ruleQueries } from "../testing/deploy/queries.js";
 import {
   asFields,
   asList,
   at,
   type Fields,
   filesBelow,
+  metricsIn,
+  metricsTold,
   parseYaml,
+  queriesOf,
   readText,
+  ruleQueries,
   runTool,
   type Value,
 } from "../testing/deploy/repository.js";
@@ -33,7 +36,7 @@ beforeAll(async () => {
   ]);
   const text = await (await fetch(`${server.url}/metrics`)).text();
   known = metricsTold(text);
-  // Told by services of a cluster only, where the test of the cluster looks for them.
+  // Only services of a cluster have these metrics; cluster.test.ts looks for them.
   for (const name of ["length", "duration_seconds_bucket"])
     known.add(`loki_query_scheduler_queue_${name}`);
   known.add("loki_query_scheduler_inflight_requests");
@@ -65,6 +68,7 @@ describe.each(dashboards)("%s", (_, dashboard) => {
           places.add(`${column} ${row}`);
         }
       expect(at(panel, "title")).not.toBe("");
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the variable that Grafana fills in
       if (at(panel, "type") !== "row") expect(at(panel, "datasource", "uid")).toBe("${datasource}");
     }
   });
@@ -82,7 +86,7 @@ describe.each(dashboards)("%s", (_, dashboard) => {
   });
 });
 
-/** A query with Grafana's words replaced. */
+/** Replaces the variables of Grafana in a query. */
 function inPrometheus(query: string): string {
   return query.replaceAll("$__rate_interval", "5m").replaceAll("$job", ".*");
 }

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { TestAuthority } from "@skald/testkit";
 import { readText, root } from "../testing/deploy/repository.js";
-import { runProgram } from "../testing/program.js";
-import { makeFolder, removeFolders, startServer } from "../testing/server.js";
+import { makeFolder, removeFolders, runProgram, startServer } from "../testing/server.js";
 
 const closing: (() => void)[] = [];
 

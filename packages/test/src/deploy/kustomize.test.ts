@@ -24,7 +24,7 @@ describe.each(overlays)("%s", (folder) => {
     expect(done).toMatchObject({ status: 0 });
     const byName = (list: readonly Fields[]) =>
       Object.fromEntries(list.map((one) => [`${one.kind} ${nameOf(one)}`, one]));
-    // Names of generated maps end in a hash there.
+    // Kustomize adds a hash to the names of generated maps.
     const text = done.output.replace(/\b(skald|gateway)-[a-z0-9]{10}$/gm, "$1");
     expect(byName(parseObjects(text))).toEqual(byName(objects));
   });

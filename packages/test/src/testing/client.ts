@@ -1,3 +1,5 @@
+import { connect, type Socket } from "node:net";
+
 /** One stream of a query answer. */
 export interface Stream {
   readonly stream: Readonly<Record<string, string>>;
@@ -14,7 +16,7 @@ export interface QueryAnswer {
   };
 }
 
-/** Pushes lines of one stream as JSON; resolves with the status. */
+/** Pushes lines of one stream as JSON; resolves with the status code. */
 export async function pushJson(
   url: string,
   labels: Readonly<Record<string, string>>,
@@ -30,7 +32,7 @@ export async function pushJson(
   return response.status;
 }
 
-/** GETs an endpoint and parses the JSON answer; fails with the text of any other answer. */
+/** GETs an endpoint and parses the JSON answer; rejects with the text of an answer that is not 2xx. */
 export async function getJson<T>(
   url: string,
   path: string,
@@ -84,12 +86,12 @@ export async function readMetric(
   return sum;
 }
 
-/** Now as pushes write it, ns, and so many ns later. */
+/** The present time as a push has it, in ns, plus some ns. */
 export function nowNs(plus = 0): string {
   return `${BigInt(Date.now()) * 1_000_000n + BigInt(plus)}`;
 }
 
-/** The single value of an instant query that gives one sample or none. */
+/** The value of an instant query that gives one sample, or 0 when it gives none. */
 export async function queryNumber(
   url: string,
   query: string,
@@ -98,4 +100,48 @@ export async function queryNumber(
   const answer = await getJson<QueryAnswer>(url, "/loki/api/v1/query", { query }, headers);
   const result = answer.data.result as readonly { value: [number, string] }[];
   return Number(result[0]?.value[1] ?? 0);
+}
+
+/** A bare connection, for requests that no HTTP client would send. */
+export interface Wire {
+  readonly socket: Socket;
+  /** Sends as fast as the other side reads; resolves when everything is sent or the connection ended. */
+  send(bytes: Uint8Array | string): Promise<void>;
+  /** Resolves with everything received, as text, when the other side has closed or reset the connection. */
+  closed(): Promise<string>;
+  /** Resolves with everything received as soon as it contains the text; rejects when the connection ends first. */
+  until(text: string): Promise<string>;
+}
+
+export async function openWire(port: number): Promise<Wire> {
+  const socket = connect(port, "127.0.0.1");
+  let text = "";
+  let onText = (): void => undefined;
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1");
+    onText();
+  });
+  // The other side may close with a reset.
+  socket.on("error", () => undefined);
+  await new Promise((resolve) => socket.once("connect", resolve));
+  const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  return {
+    socket,
+    send: async (bytes) => {
+      if (socket.destroyed || socket.write(bytes)) return;
+      await Promise.race([ended, new Promise((resolve) => socket.once("drain", resolve))]);
+    },
+    closed: async () => {
+      await ended;
+      return text;
+    },
+    until: (part) =>
+      new Promise((resolve, reject) => {
+        onText = () => {
+          if (text.includes(part)) resolve(text);
+        };
+        onText();
+        void ended.then(() => reject(new Error(`closed before ${part} came: ${text}`)));
+      }),
+  };
 }

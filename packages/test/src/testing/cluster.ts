@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const script = fileURLToPath(new URL("../../../../scripts/cluster.mjs", import.meta.url));
 
-/** What differs from the usual cluster: see `planServices` in scripts/cluster. */
+/** The differences from the usual cluster: see `planServices` in scripts/cluster/services.mjs. */
 export interface ClusterPlan {
   readonly counts?: Readonly<Record<string, number>>;
   readonly spares?: readonly string[];
@@ -14,7 +14,7 @@ export interface ClusterPlan {
   readonly builds?: Readonly<Record<string, string>>;
 }
 
-/** How a way between services is; see scripts/cluster/links.mjs. */
+/** The state of a connection between services; see scripts/cluster/links.mjs. */
 export type LinkMode = "pass" | "drop" | "refuse" | "strand";
 
 const metricsTimeoutMs = 5000;
@@ -24,10 +24,10 @@ interface Addresses {
   readonly services: readonly string[];
 }
 
-/** The cluster of `npm run cluster`, and the hand that ends its processes. */
+/** The cluster of `npm run cluster`, whose processes a test ends and starts. */
 export class Cluster {
   readonly gateway: string;
-  /** Addresses of the services themselves. */
+  /** The addresses of the services. */
   readonly services: readonly string[];
   readonly #child: ChildProcess;
   #calls = 0;
@@ -38,7 +38,7 @@ export class Cluster {
     this.services = services;
   }
 
-  /** Starts all of it, with an environment beside that of this process; resolves when every service is ready. */
+  /** Starts the cluster, with more environment variables; resolves when every service is ready. */
   static async start(
     plan: ClusterPlan = {},
     env: Readonly<Record<string, string>> = {},
@@ -60,22 +60,22 @@ export class Cluster {
     return new Cluster(child, addresses);
   }
 
-  /** Ends a service, and resolves when it is gone; SIGSTOP and SIGCONT let it stand still and go on. */
+  /** Sends a signal to a service; resolves when the process is gone, or at once after SIGSTOP and SIGCONT. */
   async end(name: string, signal: NodeJS.Signals): Promise<void> {
     await this.#tell({ name, signal });
   }
 
-  /** Starts one that was ended; resolves when it is ready. */
+  /** Starts a service that was ended; resolves when it is ready. */
   async start(name: string): Promise<void> {
     await this.#tell({ name, start: true });
   }
 
-  /** Cuts a way of the plan, or mends it. */
+  /** Cuts or restores a connection of the plan. */
   async cut(link: string, mode: LinkMode): Promise<void> {
     await this.#tell({ link, mode });
   }
 
-  /** Faults of the program that services have counted, by their address; those that do not answer are left out. */
+  /** The faults of the program that services counted, with their addresses; services that do not answer are left out. */
   async faults(): Promise<string[]> {
     const counted = this.services.map(async (url) => {
       const signal = AbortSignal.timeout(metricsTimeoutMs);
@@ -89,9 +89,9 @@ export class Cluster {
     return (await Promise.all(counted)).flat();
   }
 
-  /** Has an ingester leave for good: nothing stays on its disk only. */
+  /** Makes an ingester leave for good, with nothing left on its disk only. */
   async leave(name: string): Promise<void> {
-    // A signal that asks nothing of the process, only for its address.
+    // SIGCONT changes nothing; the answer has the port.
     const { port } = await this.#tell({ name, signal: "SIGCONT" });
     const url = `http://127.0.0.1:${port}/ingester/prepare_shutdown`;
     const answer = await fetch(url, { method: "POST" });

@@ -1,13 +1,22 @@
+import { isMainThread } from "node:worker_threads";
 import { type JobHandler, type JobResult, serveJobs } from "@skald/runtime";
 import { scanJobs } from "@skald/scan";
-import { counterPlaces, type ShareJob } from "./counting-job.js";
+
+/** Places in the shared words that the job `share` gives to every thread of the pool. */
+export const counterPlaces = { threads: 0, checks: 1 } as const;
+
+export interface ShareJob {
+  /** Words in shared memory, by `counterPlaces`. */
+  readonly counters: Int32Array;
+  readonly threads: number;
+}
 
 let counters: Int32Array | undefined;
 
-// The scan jobs as they are, counting how often they look whether they were cancelled: once for each block.
-serveJobs({
+// The scan jobs, with a count of how often they check whether they were cancelled: once for each block.
+const jobs: Readonly<Record<string, JobHandler>> = {
   ...Object.fromEntries(Object.entries(scanJobs()).map(([name, job]) => [name, counted(job)])),
-  // Ends when all threads have it, so that none gets it twice.
+  // The job ends when all threads have it, so that no thread gets it twice.
   share: (job: ShareJob): JobResult => {
     counters = job.counters;
     Atomics.add(counters, counterPlaces.threads, 1);
@@ -18,7 +27,9 @@ serveJobs({
     }
     return { value: undefined };
   },
-});
+};
+// A test imports this file too, for the names above.
+if (!isMainThread) serveJobs(jobs);
 
 function counted(job: JobHandler): JobHandler {
   return (payload, context) =>

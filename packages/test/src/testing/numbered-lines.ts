@@ -1,34 +1,41 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Streams that the lines are dealt out to. */
+/** The number of streams that the lines are spread over. */
 const streams = 8;
 const linesPerPush = 40;
 const maxLines = 5000;
-/** An agent gives a push up after this, and whoever looks a query. */
+/** A push and a query are given up after these times. */
 const pushTimeoutMs = 30_000;
 const queryTimeoutMs = 60_000;
-/** Between two tries of a push, or of a query. */
+/** The pause before a push or a query is tried again. */
 const retryMs = 50;
+/** The pause between two counts during a fault. Without it the queries would slow down services that start. */
+const countPauseMs = 100;
 
 export interface NumberedLinesOptions {
-  /** Whose lines they are; of each tenant there may be one writer. */
+  /** The tenant of the lines; a tenant has only one writer. */
   readonly tenant?: string;
-  /** Pause after a push, ms. */
+  /** The pause after each push, ms. */
   readonly pauseMs?: number;
-  /** Told of each push: how long it took, ms, and what was the matter if it was not taken. */
+  /** Called after each push with its duration in ms, and with the failure if the push was not acknowledged. */
   readonly onPush?: (ms: number, failure: string | undefined) => void;
-  /** Told of each query that gave no answer, and says so. */
+  /** Called after each query that failed. */
   readonly onFailedQuery?: (failure: string) => void;
+  /** Whether the gateway may end: then a query that cannot reach it fails; otherwise the call rejects. */
+  readonly gatewayMayEnd?: boolean;
 }
 
-/** What a query saw, and what it had to see: lines acknowledged before it began, and sent before it ended. */
+/** The number of lines that must get through before a fault and after it. */
+export const enough = 400;
+
+/** The lines that a query saw. They are right from `least`, the lines acknowledged before it, to `most`, the lines sent until its end. */
 export interface Sight {
   readonly seen: number;
   readonly least: number;
   readonly most: number;
 }
 
-/** An agent that pushes numbered lines, each push again and again until it is acknowledged, and a reader of them. */
+/** An agent that pushes numbered lines and repeats each push until it is acknowledged, with queries that find the lines. */
 export class NumberedLines {
   readonly #url: string;
   readonly #options: NumberedLinesOptions;
@@ -40,7 +47,7 @@ export class NumberedLines {
   #waiting: { wanted: number; resolve: () => void }[] = [];
   #writing: Promise<void> | undefined;
   #lastFailure = "";
-  /** Pushes that were answered with something else than 204, or not at all. */
+  /** The number of pushes that were not acknowledged. */
   retries = 0;
 
   constructor(url: string, options: NumberedLinesOptions = {}) {
@@ -62,13 +69,13 @@ export class NumberedLines {
     await this.#writing;
   }
 
-  /** Resolves when so many lines more were acknowledged. */
+  /** Resolves when this many more lines are acknowledged. */
   async more(lines: number): Promise<void> {
     const wanted = this.#acknowledged + lines;
     await new Promise<void>((resolve) => this.#waiting.push({ wanted, resolve }));
   }
 
-  /** Counts by a metric query. Undefined where the answer says that it is none. */
+  /** Counts the lines by a metric query; undefined when the query failed or has a warning. */
   async count(): Promise<Sight | undefined> {
     const least = this.#acknowledged;
     const query = 'sum(count_over_time({job="numbered"}[1h]))';
@@ -78,7 +85,39 @@ export class NumberedLines {
     return { seen: Number(vector?.value[1] ?? 0), least, most: this.#sent };
   }
 
-  /** The numbers of all lines, ascending, as log queries show them. Throws where one says that it has no answer. */
+  /** Counts until there is an answer. A query may fail while a service comes back; the time limit of the test ends the attempts. */
+  async surelyCount(): Promise<Sight> {
+    for (;;) {
+      const sight = await this.count();
+      if (sight !== undefined) return sight;
+    }
+  }
+
+  /** Causes a fault under load; resolves with the wrong ones among the counts before, during and after it. */
+  async wrongCounts(fault: () => Promise<void>): Promise<Sight[]> {
+    const sights: Sight[] = [];
+    let isOver = false;
+    await this.more(enough);
+    sights.push(await this.surelyCount());
+    const counting = (async () => {
+      while (!isOver) {
+        const sight = await this.count();
+        if (sight !== undefined) sights.push(sight);
+        await pause(countPauseMs);
+      }
+    })();
+    try {
+      await fault();
+      await this.more(enough);
+    } finally {
+      isOver = true;
+      await counting;
+    }
+    sights.push(await this.surelyCount());
+    return sights.filter(({ seen, least, most }) => seen < least || seen > most);
+  }
+
+  /** The numbers of all lines that log queries find, ascending; rejects when a query fails or has a warning. */
   async numbers(): Promise<number[]> {
     const found: number[] = [];
     for (let from = 0; from < this.#sent; from += maxLines) {
@@ -96,7 +135,7 @@ export class NumberedLines {
     return found.sort((a, b) => a - b);
   }
 
-  /** The time of a line: a microsecond after the one before. */
+  /** The time of a line in ns: each line is a microsecond later than the one before. */
   #at(line: number): string {
     if (line === Number.MAX_SAFE_INTEGER) return String(BigInt(Date.now() + 60_000) * 1_000_000n);
     return String(this.#startNs + BigInt(line) * 1000n);
@@ -146,15 +185,20 @@ export class NumberedLines {
     return failure === undefined;
   }
 
-  /** Undefined where the answer says that it is none. */
+  /** Resolves with undefined when the query failed or has a warning. */
   async #get(path: string, params: Record<string, string>): Promise<Answer | undefined> {
     const query = new URLSearchParams(params);
     const url = `${this.#url}/${path}?${query}`;
-    const answer = await fetch(url, {
-      headers: this.#tenant,
-      signal: AbortSignal.timeout(queryTimeoutMs),
-    });
-    const text = await answer.text();
+    const signal = AbortSignal.timeout(queryTimeoutMs);
+    let answer: Response;
+    let text: string;
+    try {
+      answer = await fetch(url, { headers: this.#tenant, signal });
+      text = await answer.text();
+    } catch (error) {
+      if (this.#options.gatewayMayEnd !== true) throw error;
+      return await this.#noAnswer(String(error));
+    }
     if (answer.status >= 500) return await this.#noAnswer(`${answer.status} ${text.trim()}`);
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
     const body = JSON.parse(text) as Answer;
@@ -162,7 +206,7 @@ export class NumberedLines {
     return warning === undefined ? body : await this.#noAnswer(`warning: ${warning}`);
   }
 
-  /** Whoever looks asks again, but not at once. */
+  /** Pauses, because the caller asks again. */
   async #noAnswer(failure: string): Promise<undefined> {
     this.#lastFailure = failure;
     this.#options.onFailedQuery?.(failure);

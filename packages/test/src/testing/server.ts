@@ -5,25 +5,25 @@ import { join, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../../skald/bundle/main.js", import.meta.url));
+const bundle = fileURLToPath(new URL("../../../skald/bundle/main.js", import.meta.url));
 
-/** A process that was started and may not be ready yet. */
+/** A process that may not be ready yet. */
 export interface StartedProcess {
   readonly process: ChildProcess;
-  /** What it logged so far. */
+  /** Everything that it logged so far. */
   log(): string;
-  /** Sends a signal; resolves with the exit code when the process is gone, or with the signal that killed it. */
+  /** Sends a signal; resolves when the process is gone, with its exit code or the signal that killed it. */
   kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-/** A running single process with a data folder of its own. */
+/** A running single process with its own data folder. */
 export interface TestServer extends StartedProcess {
   readonly url: string;
   readonly port: number;
   readonly folder: string;
 }
 
-/** A folder that `removeFolders` deletes. */
+/** Creates a folder that `removeFolders` deletes. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "skald-e2e-"));
   folders.push(folder);
@@ -40,11 +40,13 @@ export async function removeFolders(): Promise<void> {
 }
 
 export interface StartOptions {
-  /** The Node to run with; default: the one of the tests. */
+  /** The path of a Node; default: the one that runs the tests. */
   readonly node?: string;
-  /** Arguments of Node itself. */
+  /** The path of the program; default: the bundle. */
+  readonly main?: string;
+  /** Arguments for Node. */
   readonly nodeFlags?: readonly string[];
-  /** Beside what this process has. */
+  /** Environment variables beside those of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -56,11 +58,11 @@ export function spawnServer(
 ): StartedProcess {
   const args = [
     ...(options.nodeFlags ?? []),
-    main,
+    options.main ?? bundle,
     "-server.http-listen-port=0",
     "-server.http-listen-address=127.0.0.1",
     `-common.path-prefix=${folder}`,
-    // As many on every machine; a thread costs a fifth of a second to start.
+    // One on every machine, because each thread takes a fifth of a second to start.
     "-server.worker-threads=1",
     ...flags,
   ];
@@ -80,7 +82,7 @@ export function spawnServer(
   return { process: child, log: () => text, kill: (signal) => end(child, signal) };
 }
 
-/** Resolves with the address of a process as soon as it listens; fails with its log when it ends before. */
+/** Resolves with the address of a process as soon as it listens; rejects with its log when it ends first. */
 export async function urlOf(started: StartedProcess): Promise<string> {
   const port = () => /"port":(\d+)[^\n]*"msg":"listening"/.exec(started.log())?.[1];
   await waitFor(() => {
@@ -92,7 +94,7 @@ export async function urlOf(started: StartedProcess): Promise<string> {
   return `http://127.0.0.1:${port()}`;
 }
 
-/** Resolves with the address of a process as soon as it says that it is ready; fails when it ends before. */
+/** Resolves with the address of a process as soon as it is ready; rejects when it ends first. */
 export async function untilReady(started: StartedProcess): Promise<string> {
   const url = await urlOf(started);
   await waitFor(async () => (await fetch(`${url}/ready`)).ok);
@@ -110,7 +112,7 @@ export async function startServer(
   return { ...started, url, port: Number(new URL(url).port), folder };
 }
 
-/** Paths of files below a folder, relative to it, that end with the text; none when there is no such folder. */
+/** The paths of files below a folder that end with `end`, relative to the folder; empty when there is no such folder. */
 export function filesBelow(folder: string, end: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -119,7 +121,7 @@ export function filesBelow(folder: string, end: string): string[] {
     .sort();
 }
 
-/** Most memory that a server ever had, bytes; 0 where the system does not tell. */
+/** The peak memory of a server in bytes; 0 where the system does not report it. */
 export function peakMemoryBytes({ process: { pid } }: TestServer): number {
   try {
     const found = /VmHWM:\s*(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -129,7 +131,7 @@ export function peakMemoryBytes({ process: { pid } }: TestServer): number {
   }
 }
 
-/** Asks again and again until the answer is true; fails after the time. */
+/** Checks a condition every 10 ms until it is true; rejects after `timeoutMs`. */
 export async function waitFor(
   condition: () => Promise<boolean> | boolean,
   timeoutMs = 120_000,
@@ -148,5 +150,45 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | Node
     if (child.exitCode !== null || child.signalCode !== null) return answer();
     child.once("exit", answer);
     child.kill(signal);
+  });
+}
+
+/** The program as users start it. */
+export const binSkald = fileURLToPath(new URL("../../../../bin/skald", import.meta.url));
+
+export interface ProgramResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a Node program until it exits. */
+export function runProgram(
+  script: string,
+  args: readonly string[],
+  options: {
+    readonly cwd?: string;
+    readonly input?: string;
+    /** Environment variables beside those of this process. */
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<ProgramResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [script, ...args], {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...options.env },
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      stdout += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    child.stdin.end(options.input ?? "");
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, stdout, stderr }));
   });
 }

@@ -5,8 +5,7 @@ import {
   type Server as TlsServer,
 } from "node:tls";
 import type { ConnectionGuard } from "../connection-guard.js";
-import { Certificates } from "../http/certificates.js";
-import { mayConnect, type TlsOptions } from "../http/tls.js";
+import { Certificates, mayConnect, type TlsOptions } from "../http/tls.js";
 
 export interface ListenerOptions {
   /** Empty: all. */

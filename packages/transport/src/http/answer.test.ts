@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { RequestFacts } from "./router.js";
+import type { RequestFacts } from "./observe.js";
+import type { HttpBody, Route } from "./route.js";
 import { openWire, startTestServer, stopTestServers } from "./testing/server.js";
-import type { HttpBody, Route } from "./types.js";
 
 afterEach(stopTestServers);
 

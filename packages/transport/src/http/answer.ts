@@ -1,12 +1,11 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
-import { endAfterRequest, endResponse, startResponse } from "./end-response.js";
-import { type HttpBody, type HttpResponse, textResponse } from "./types.js";
+import { type HttpBody, type HttpResponse, textResponse } from "./route.js";
 
 /** Answers smaller than this are not worth compressing. */
 const minCompressBytes = 1400;
@@ -49,7 +48,7 @@ function isPieces(body: Uint8Array | PieceReader | undefined): body is PieceRead
   return body !== undefined && !(body instanceof Uint8Array);
 }
 
-/** A body that turns out to be one piece is sent as a whole: its length is known then. */
+/** A body with a single piece is sent as a whole, with its length. */
 async function startBody(
   body: HttpBody | undefined,
 ): Promise<Uint8Array | PieceReader | undefined> {
@@ -63,7 +62,7 @@ async function startBody(
   return putBack([first.value, second.value], pieces);
 }
 
-/** After so many bytes of pieces there is a turn of the event loop for others: making them keeps nobody waiting for long. */
+/** After this many bytes others get a turn of the event loop, so that making pieces holds nobody up for long. */
 const turnBytes = 16 * 1024;
 
 async function* readPieces(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): PieceReader {
@@ -135,7 +134,7 @@ function isClientLeft(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-/** Query errors are plain text without a line feed, those of authentication have one; some say when to ask again. */
+/** Errors as plain text; those of authentication end with a line feed, and some say when to retry. */
 export function errorAnswer(error: unknown): HttpResponse {
   const text = textForClients(error);
   if (!(error instanceof SkaldError)) return textResponse(errorStatus[errorCodeOf(error)], text);
@@ -155,4 +154,60 @@ export function wantsGzip(header: string | string[] | undefined): boolean {
     weights.set(name, weight === undefined ? 1 : Number(weight));
   }
   return (weights.get("gzip") ?? weights.get("*") ?? 0) > 0;
+}
+
+/** A client may continue to send a request that is already answered for this time. */
+const lingerMs = 1000;
+const noContent = 204;
+
+/**
+ * Ends an answer whose status and headers are set. A client that is still sending gets the whole answer and
+ * `connection: close` at once; its data is dropped for a second, then the connection is cut. Cutting it at once would reset
+ * it, and many clients would see the reset instead of the answer.
+ */
+export function endResponse(response: ServerResponse, body?: Uint8Array): void {
+  if (response.statusCode !== noContent) response.setHeader("content-length", body?.length ?? 0);
+  const { req: request } = response;
+  if (isReceived(request) || request.destroyed) {
+    response.end(request.method === "HEAD" ? undefined : body);
+    return;
+  }
+  startResponse(response);
+  if (body !== undefined && request.method !== "HEAD") response.write(body);
+  endAfterRequest(response);
+}
+
+/** Sets the header `connection` of an answer, before its body is written. */
+export function startResponse(response: ServerResponse): void {
+  const { req: request } = response;
+  if (!isReceived(request) && !request.destroyed) response.setHeader("connection", "close");
+}
+
+/** Ends an answer whose body is written, as `endResponse` does. */
+export function endAfterRequest(response: ServerResponse): void {
+  const { req: request } = response;
+  if (isReceived(request) || request.destroyed) {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  drop(request, () => response.end());
+}
+
+/** Whether the whole request has arrived. */
+function isReceived(request: IncomingMessage): boolean {
+  if (request.complete) return true;
+  const { "content-length": length, "transfer-encoding": encoding } = request.headers;
+  return encoding === undefined && Number(length ?? 0) === 0;
+}
+
+function drop(request: IncomingMessage, done: () => void): void {
+  const finish = (): void => {
+    clearTimeout(timer);
+    done();
+  };
+  const timer = setTimeout(finish, lingerMs);
+  request.once("end", finish);
+  request.once("close", finish);
+  request.resume();
 }

@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
+import { endResponse } from "./answer.js";
 import { readBody } from "./body.js";
-import { endResponse } from "./end-response.js";
 import { openWire } from "./testing/server.js";
 
 const maxBytes = 100_000;

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { RequestFacts } from "./router.js";
+import type { RequestFacts } from "./observe.js";
+import { type HttpRequest, type Route, textResponse } from "./route.js";
 import { ask, echo, push } from "./testing/routes.js";
 import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
-import { type HttpRequest, type Route, textResponse } from "./types.js";
 
 afterEach(stopTestServers);
 

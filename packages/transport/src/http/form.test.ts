@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { parseForm } from "./form.js";
+import { parseForm } from "./body.js";
 
 const fieldText = fc.string({
   unit: fc.constantFrom("a", "b", "+", "%20", "%2B", "=", "&", "ü", "\ufeff", ""),

@@ -7,12 +7,12 @@ import {
 } from "node:http2";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { TestAuthority } from "@skald/testkit";
-import type { RawHandler } from "../server/http-server.js";
+import { endResponse } from "./answer.js";
 import { readBody } from "./body.js";
-import { endResponse } from "./end-response.js";
-import type { RequestFacts } from "./router.js";
+import type { RawHandler } from "./http-server.js";
+import type { RequestFacts } from "./observe.js";
+import { type HttpRequest, jsonResponse, type Route, textResponse } from "./route.js";
 import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
-import { type HttpRequest, jsonResponse, type Route, textResponse } from "./types.js";
 
 const clients: ClientHttp2Session[] = [];
 

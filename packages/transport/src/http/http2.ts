@@ -23,15 +23,15 @@ export interface Http2Options {
   readonly serveHttp1: ConnectionListener;
   readonly guard: ConnectionGuard;
   readonly maxHeaderBytes: number;
-  /** After which a connection without requests ends; 0: never. */
+  /** Time after which a connection without requests ends; 0: never. */
   readonly idleTimeoutMs: number;
-  /** After which a request ends whose client does not take its answer; 0: never. */
+  /** Time after which a request ends if its client does not take the answer; 0: never. */
   readonly writeTimeoutMs: number;
 }
 
 /** Requests of a connection at a time. */
 const maxConcurrentStreams = 250;
-/** What a client may send ahead: for one request, and for all of a connection, which is what they take in memory. */
+/** Bytes that a client may send ahead, for one request and for a connection; they are held in memory. */
 const streamWindowBytes = 256 * 1024;
 const sessionWindowBytes = 1024 * 1024;
 
@@ -59,7 +59,7 @@ export class Http2Front {
     this.#server.on("sessionError", () => undefined);
   }
 
-  /** Takes a connection; what came of it already must be unshifted. */
+  /** Takes a connection; bytes that were already read must be unshifted. */
   readonly serve = (socket: Duplex): void => {
     this.#server.emit("connection", socket);
   };
@@ -88,7 +88,7 @@ export class Http2Front {
         open--;
         countReset(stream);
       });
-      // The client may have reset the request, or left, before its event came.
+      // The client may have reset the request, or left, before this event.
       if (!stream.destroyed && !guard.isCut(session)) this.#onStream(stream, headers);
     });
     if (idleTimeoutMs > 0)
@@ -107,7 +107,7 @@ export class Http2Front {
   }
 }
 
-/** Headers that are about a connection, which is another one on each side. */
+/** Headers of a connection, which differs on each side. */
 const hopHeaders = new Set([
   "connection",
   "expect",
@@ -135,7 +135,7 @@ function bridge(
       headers: { host: String(headers[":authority"] ?? headers.host ?? ""), ...endToEnd(headers) },
     });
   } catch {
-    // A method or a path that HTTP/1 has no words for.
+    // HTTP/1 cannot express the method or the path.
     stream.respond({ ":status": 400 }, { endStream: true });
     return;
   }
@@ -168,7 +168,7 @@ function endToEnd(headers: IncomingHttpHeaders | Http2Headers): Record<string, s
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-/** Hands a connection to whom its first bytes call for; one that says nothing for so long is cut, 0: never. */
+/** Hands a connection to HTTP/1 or HTTP/2 by its first bytes; a silent one is cut after `timeoutMs`, 0: never. */
 export function sniff(
   socket: Socket,
   {

@@ -1,14 +1,18 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
 import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
-import { serveTraced } from "../tracing/request-span.js";
-import { errorAnswer, sendAnswer, writtenBytes } from "./answer.js";
-import { readBody } from "./body.js";
-import { parseForm } from "./form.js";
-import { routeName } from "./path.js";
-import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./types.js";
+import { errorAnswer, sendAnswer } from "./answer.js";
+import { parseForm, readBody } from "./body.js";
+import {
+  type RequestObserver,
+  routeName,
+  type ServedRoute,
+  serveObserved,
+  unknownRoute,
+} from "./observe.js";
+import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./route.js";
 
 export interface RouterOptions {
   readonly maxBodyBytes: number;
@@ -19,41 +23,17 @@ export interface RouterOptions {
   readonly origins: AllowedOrigins;
   /** Paths that take POST and are served before the router. */
   readonly rawRoutes: ReadonlyMap<string, unknown>;
-  /** Told of each request that begins; what it returns is told how that ended. */
+  /** Called when a request begins; the function that it returns is called when the request ends. */
   readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: Pick<IncomingMessage, "method" | "url">) => void;
 }
-
-/** A request that begins. */
-export interface RequestStart {
-  readonly method: string;
-  /** `other` for paths that nobody serves. */
-  readonly route: string;
-}
-
-/** What the request metrics and the access log need. */
-export interface RequestFacts extends RequestStart {
-  readonly status: number;
-  readonly durationMs: number;
-  /** Of the body as it came, when the client said how long it is. */
-  readonly requestBytes: number | undefined;
-  /** Of the body that was sent, compressed as it was; those of a client that left are not known. */
-  readonly responseBytes: number | undefined;
-  /** It was one for a WebSocket and got it. */
-  readonly isSocket?: boolean;
-}
-
-export type RequestObserver = (start: RequestStart) => (facts: RequestFacts) => void;
-
-/** Name of whatever nobody serves. */
-export const unknownRoute = "other";
 
 /** Serves routes by method and path; answers 405 on a known path, 404 on any other. */
 export function buildRouter(options: RouterOptions): express.Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
-  // A rule of a proxy about /config must hold for all that serves /config.
+  // A proxy's rule for /config must cover every path that serves /config.
   app.enable("case sensitive routing");
   app.enable("strict routing");
   const allowed = new Map<string, { methods: Set<string>; name: string }>();
@@ -68,11 +48,8 @@ export function buildRouter(options: RouterOptions): express.Express {
     allow(path, name, route.methods);
     for (const method of route.methods) {
       app[method.toLowerCase() as "get" | "post" | "put" | "delete"](path, (request, response) => {
-        void options.guard.run(request, () => {
-          observe(options, request, response, name);
-          const run = () => serve(options, route, request, response);
-          return serveTraced(request, response, route.path, run);
-        });
+        const served = { name, pattern: route.path };
+        serveObserved(options, response, served, () => serve(options, route, request, response));
       });
     }
   }
@@ -89,70 +66,19 @@ export function buildRouter(options: RouterOptions): express.Express {
   return app;
 }
 
-/** Adds up to the end of a request what its observer wants to know. */
-export function observe(
-  options: Pick<RouterOptions, "onRequest">,
-  request: IncomingMessage,
-  response: ServerResponse,
-  route: string,
-): void {
-  if (options.onRequest === undefined) return;
-  const start = performance.now();
-  const begun = { method: request.method ?? "", route };
-  const onEnd = options.onRequest(begun);
-  let isFinished = false;
-  // The answer to a request that came behind another has no connection yet.
-  const { socket } = request;
-  // Node 20 says that an answer is finished when its connection was cut, too.
-  response.once("finish", () => {
-    isFinished = !socket.destroyed;
-  });
-  response.once("close", () => {
-    onEnd({
-      ...begun,
-      // An answer that could not be finished is the client's doing.
-      status: isFinished ? response.statusCode : clientLeftStatus,
-      durationMs: performance.now() - start,
-      requestBytes: lengthOf(request.headers["content-length"]),
-      responseBytes: isFinished ? bytesOf(response) : undefined,
-    });
-  });
-}
-
-const clientLeftStatus = 499;
-
-function lengthOf(header: string | number | string[] | undefined): number | undefined {
-  const length = Number(header);
-  return header === undefined || Number.isNaN(length) ? undefined : length;
-}
-
-function bytesOf(response: ServerResponse): number | undefined {
-  if (response.req.method === "HEAD" || !hasBody(response.statusCode)) return 0;
-  return writtenBytes(response) ?? lengthOf(response.getHeader("content-length") as string);
-}
-
-function hasBody(status: number): boolean {
-  return status !== 204 && status !== 304;
-}
-
 function answerAlways(
   options: RouterOptions,
-  { name, pattern }: { readonly name: string; readonly pattern: string },
+  route: ServedRoute,
   answer: HttpResponse,
 ): express.RequestHandler {
-  return (request, response) => {
-    void options.guard.run(request, () => {
-      observe(options, request, response, name);
-      return serveTraced(request, response, pattern, () => sendAnswer(options, response, answer));
-    });
-  };
+  return (_, response) =>
+    serveObserved(options, response, route, () => sendAnswer(options, response, answer));
 }
 
-/** The router itself throws on paths that cannot be decoded. */
+/** Answers errors of the router itself, which throws on paths that cannot be decoded. */
 function failOf(options: RouterOptions): express.ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
-    void options.guard.run(request, () => {
-      observe(options, request, response, unknownRoute);
+    serveObserved(options, response, { name: unknownRoute }, () => {
       const isPath = error instanceof URIError;
       if (!isPath) options.onError?.(error, request);
       const answer = errorAnswer(isPath ? invalidArgument("the path cannot be decoded") : error);
@@ -188,12 +114,12 @@ async function serve(
   }
 }
 
-/** Whether somebody who runs the program has to look at an error. */
+/** Whether an operator should see an error. */
 function isOurs(error: unknown, { status }: HttpResponse): boolean {
   return status === 500 || errorCodeOf(error) === "newer_version";
 }
 
-/** Whether requests of a method change nothing, as a rule. */
+/** Whether requests with a method should change nothing. */
 function isSafe(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { TestAuthority, type TestCertificate } from "@skald/testkit";
+import { type Route, textResponse } from "./route.js";
 import { startTestServer, stopTestServers } from "./testing/server.js";
 import { checkTls, type TlsOptions } from "./tls.js";
-import { type Route, textResponse } from "./types.js";
 
 const authority = new TestAuthority("authority");
 const stranger = new TestAuthority("stranger");

@@ -5,10 +5,11 @@ import {
   getCiphers,
   type SecureContextOptions,
   type SecureVersion,
+  type Server,
   type TLSSocket,
 } from "node:tls";
 
-/** PEM text, or a file that holds it; neither: there is none. */
+/** PEM text, or a file with it. */
 export interface PemSource {
   readonly text?: string;
   readonly file?: string;
@@ -18,13 +19,13 @@ export interface PemSource {
 export interface TlsOptions {
   readonly cert: PemSource;
   readonly key: PemSource;
-  /** Authorities that the certificates of clients are held against. */
+  /** Authorities that sign the certificates of clients. */
   readonly clientCa?: PemSource;
-  /** What is asked of clients: a key of `clientAuthKinds`. */
+  /** What clients must show: a key of `clientAuthKinds`. */
   readonly clientAuth: string;
   /** `VersionTLS12` or another key of `versions`; empty: that. */
   readonly minVersion: string;
-  /** By the names of the IANA; empty: those that Node takes. Those of TLS 1.3 are all allowed unless some are named. */
+  /** IANA names; empty: the default of Node. All suites of TLS 1.3 are allowed unless some are named. */
   readonly cipherSuites: readonly string[];
 }
 
@@ -70,7 +71,7 @@ export function servesTls({ cert, key }: TlsOptions): boolean {
   return isGiven(cert) || isGiven(key);
 }
 
-/** What of the options cannot be honoured, each with the name of its key; files are not read. */
+/** The options that cannot be honoured, with the names of their keys; files are not read. */
 export function checkTls(options: TlsOptions): string[] {
   const { cert, key, clientCa = {}, clientAuth, minVersion, cipherSuites } = options;
   const problems: string[] = [];
@@ -96,7 +97,7 @@ export function checkTls(options: TlsOptions): string[] {
 const withoutCertificate =
   "TLS is not served without a certificate; set cert_file and key_file, or remove client_auth_type, client_ca_file, tls_min_version and tls_cipher_suites";
 
-/** What the listener is made with, files read. Throws an error that names what cannot be used. */
+/** The options of a TLS listener; reads the files. Throws an error that names what cannot be used. */
 export function listenerOptions(options: TlsOptions) {
   const { asks, requires, verifies } = authOf(options);
   return {
@@ -115,7 +116,7 @@ export function readContext(options: TlsOptions): SecureContextOptions {
     key: read(key),
     ...(isGiven(clientCa) ? { ca: read(clientCa) } : {}),
     ...tlsParameters(minVersion, cipherSuites),
-    // A client that comes back is asked again: what it showed before may not hold any more.
+    // A returning client must show its certificate again, because it may be invalid by now.
     ...(authOf(options).asks ? { secureOptions: constants.SSL_OP_NO_TICKET } : {}),
   };
   try {
@@ -128,7 +129,7 @@ export function readContext(options: TlsOptions): SecureContextOptions {
   return context;
 }
 
-/** Whether a client that ended its handshake may speak. */
+/** Whether a client may continue after its handshake. */
 export function mayConnect(socket: TLSSocket, options: TlsOptions): boolean {
   const { asks, requires, verifies } = authOf(options);
   if (!asks) return true;
@@ -170,7 +171,7 @@ function ciphersOf(suites: readonly string[]): string {
   return [...ciphers, ...(newest.length === 0 ? suitesOfTls13 : [])].join(":");
 }
 
-/** The name of a suite as OpenSSL knows it; undefined for one that it does not have. */
+/** The OpenSSL name of a suite; undefined if OpenSSL does not have it. */
 function cipherOf(suite: string): string | undefined {
   if (suitesOfTls13.includes(suite)) return suite;
   const parts = /^TLS_(RSA|ECDHE_RSA|ECDHE_ECDSA)_WITH_(\w+)$/.exec(suite);
@@ -189,4 +190,52 @@ function cipherName(cipher: string): string {
     .replace("3DES_EDE_CBC_SHA", "DES-CBC3-SHA")
     .replace("_CBC_", "_")
     .replaceAll("_", "-");
+}
+
+/** Pause between two reads of the files. */
+const periodMs = 10_000;
+
+/** The certificates of a listener, whose files may be replaced while it runs. */
+export class Certificates {
+  readonly #tls: TlsOptions;
+  readonly #onRead: ((error: unknown) => void) | undefined;
+  /** The context that was read last, or the error of reading it. */
+  #last: string;
+  #timer: NodeJS.Timeout | undefined;
+  /** The options of the listener. */
+  readonly options: ReturnType<typeof listenerOptions>;
+
+  /** Reads the files; throws an error that names what cannot be used. `onRead` is called when they have changed, with an error if they cannot be used. */
+  constructor(tls: TlsOptions, onRead?: (error: unknown) => void) {
+    this.#tls = tls;
+    this.#onRead = onRead;
+    this.#last = JSON.stringify(readContext(tls));
+    this.options = listenerOptions(tls);
+  }
+
+  /** Reads the files again from time to time. */
+  watch(server: Server): void {
+    this.#timer = setInterval(() => this.reload(server), periodMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Takes over changed certificates that can be used; open connections keep theirs. */
+  reload(server: Server): void {
+    let failure: unknown;
+    let found: string;
+    try {
+      const context = readContext(this.#tls);
+      found = JSON.stringify(context);
+      if (found !== this.#last) server.setSecureContext(context);
+    } catch (error) {
+      failure = error;
+      found = String(error);
+    }
+    if (found === this.#last) return;
+    this.#last = found;
+    this.#onRead?.(failure);
+  }
 }

@@ -5,7 +5,7 @@ import {
   type OtlpAttributeRule,
   type OtlpReading,
 } from "@skald/model";
-import { assembleBatch, decodePush } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import { makeBatch, makePushBody, type TestStream } from "@skald/testkit";
 import fc from "fast-check";
 import type { PushOutcome, PushRequest } from "../../index.js";
@@ -122,7 +122,7 @@ export const arbitraryBodyPush: fc.Arbitrary<PushRequest> = fc
       ),
     );
     const origin = { format: "protobuf", encoding: "identity", body } as const;
-    const raw = decodePush(origin);
+    const raw = decodeBody(origin);
     const isDropped = Array.from({ length: raw.rowCount }, () => drops.next().value as boolean);
     const left = (from: number, to: number) => isDropped.slice(from, to).includes(false);
     const batch = assembleBatch(raw, {

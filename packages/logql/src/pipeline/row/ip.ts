@@ -2,7 +2,7 @@ import { invalidArgument } from "@skald/model";
 import { readText } from "./bytes.js";
 
 /** What `ip("...")` matches: addresses of one family from `first` to `last`. */
-export interface IpRange {
+interface IpRange {
   readonly bits: 32 | 128;
   readonly first: bigint;
   readonly last: bigint;

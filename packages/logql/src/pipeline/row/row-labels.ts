@@ -1,9 +1,6 @@
 import { grown } from "@skald/kernels";
-import type { Labels } from "@skald/model";
-import type { BlockMetadata, FoundValue } from "./block-metadata.js";
+import type { Block, Labels, MetadataColumn } from "@skald/model";
 import { Arena, encodeText, readText } from "./bytes.js";
-import type { LabelSlots } from "./label-slots.js";
-import { errorDetailsLabel, errorLabel } from "./labels.js";
 
 /** What a stage did to a label of the row; the greater of two origins wins. */
 export const labelState = {
@@ -20,7 +17,7 @@ const streamsMax = 100_000;
  * The labels of the current row. A label that no stage touched is looked up in the metadata columns and the stream;
  * touched ones are ranges of bytes in arrays by slot, which `beginRow` forgets. Nothing is allocated per row.
  */
-export class RowLabels implements FoundValue {
+export class CurrentLabels implements FoundValue {
   readonly names: LabelSlots;
   readonly arena = new Arena();
   error = "";
@@ -237,4 +234,165 @@ export interface StreamContext {
   readonly id: number;
   /** Series of the rows that have just the labels of the stream; -1 when not known yet. */
   seriesId: number;
+}
+
+/** One metadata column with its values as bytes. */
+export interface MetadataValues {
+  readonly name: string;
+  readonly column: MetadataColumn;
+  /** Encoded dictionary; empty for a bytes column. */
+  readonly dictionary: readonly Uint8Array[];
+  /** Slot that the values have in the current stream: another one when the stream has the name. */
+  slot: number;
+}
+
+/** Where a value that was looked up is written down: a range of bytes. */
+interface FoundValue {
+  foundBytes: Uint8Array;
+  foundStart: number;
+  foundEnd: number;
+}
+
+/** The metadata columns of a block that a pipeline looks at. */
+export class BlockMetadata {
+  readonly columns: readonly MetadataValues[];
+  readonly hasErrors: boolean;
+  readonly #slots: LabelSlots;
+  readonly #errors = new Map<string, MetadataValues>();
+  /** Column by slot in the current stream. */
+  readonly #bySlot: (MetadataValues | undefined)[] = [];
+
+  constructor(block: Block, wanted: true | readonly string[], slots: LabelSlots) {
+    this.#slots = slots;
+    const names = wanted === true ? block.metadataNames() : wanted;
+    const columns: MetadataValues[] = [];
+    for (const name of names) {
+      const column = block.metadata(name);
+      if (column === undefined) continue;
+      const values: MetadataValues = {
+        name,
+        column,
+        dictionary: column.kind === "dictionary" ? column.dictionary.map(encodeText) : [],
+        slot: slots.slotOf(name),
+      };
+      if (isErrorLabel(name)) this.#errors.set(name, values);
+      else columns.push(values);
+    }
+    this.columns = columns;
+    this.hasErrors = this.#errors.size > 0;
+  }
+
+  /** Gives each column the slot that it has beside the labels of the stream. */
+  beginStream(stream: { isStreamLabel(slot: number): boolean }): void {
+    for (const values of this.columns) this.#bySlot[values.slot] = undefined;
+    for (const values of this.columns) {
+      const plain = this.#slots.slotOf(values.name);
+      values.slot = stream.isStreamLabel(plain) ? this.#slots.extractedSlotOf(plain) : plain;
+      this.#bySlot[values.slot] = values;
+    }
+  }
+
+  columnOf(slot: number): MetadataValues | undefined {
+    return this.#bySlot[slot];
+  }
+
+  /** Puts the row's value of a slot into the found* fields; false when it has none. */
+  find(slot: number, row: number, into: FoundValue): boolean {
+    const values = this.#bySlot[slot];
+    return values !== undefined && findValue(values, row, into);
+  }
+
+  textOf(name: string, row: number): string {
+    const values = this.#errors.get(name);
+    if (values === undefined) return "";
+    const { column } = values;
+    if (column.kind === "dictionary") return column.dictionary[column.codes[row]!] ?? "";
+    return readText(column.bytes, column.offsets[row]!, column.offsets[row + 1]!);
+  }
+}
+
+function findValue({ column, dictionary }: MetadataValues, row: number, into: FoundValue): boolean {
+  if (column.kind === "dictionary") {
+    const value = dictionary[column.codes[row]!];
+    if (value === undefined || value.length === 0) return false;
+    into.foundBytes = value;
+    into.foundStart = 0;
+    into.foundEnd = value.length;
+    return true;
+  }
+  const start = column.offsets[row]!;
+  const end = column.offsets[row + 1]!;
+  if (start === end) return false;
+  into.foundBytes = column.bytes;
+  into.foundStart = start;
+  into.foundEnd = end;
+  return true;
+}
+
+/** The label names of one run as small numbers (slots), so that a row can keep its labels in arrays. */
+export class LabelSlots {
+  readonly #slots = new Map<string, number>();
+  readonly #names: string[] = [];
+  /** Slot of `<name>_extracted`, or -1 when not asked for yet. */
+  readonly #extracted: number[] = [];
+
+  get count(): number {
+    return this.#names.length;
+  }
+
+  slotOf(name: string): number {
+    const known = this.#slots.get(name);
+    if (known !== undefined) return known;
+    const slot = this.#names.push(name) - 1;
+    this.#slots.set(name, slot);
+    this.#extracted.push(-1);
+    return slot;
+  }
+
+  nameOf(slot: number): string {
+    return this.#names[slot]!;
+  }
+
+  extractedSlotOf(slot: number): number {
+    const known = this.#extracted[slot]!;
+    if (known >= 0) return known;
+    const extracted = this.slotOf(extractedName(this.nameOf(slot)));
+    this.#extracted[slot] = extracted;
+    return extracted;
+  }
+}
+
+export const errorLabel = "__error__";
+export const errorDetailsLabel = "__error_details__";
+/** True for the two labels that hold the error state of a row. */
+export function isErrorLabel(name: string): boolean {
+  return name === errorLabel || name === errorDetailsLabel;
+}
+
+/** What is behind the name of a parsed label whose own name a stream label or structured metadata has. */
+export const extractedSuffix = "_extracted";
+export const preserveErrorLabel = "__preserve_error__";
+
+/** Kinds of errors that stages set in `__error__`. */
+export const stageErrors = {
+  json: "JSONParserErr",
+  logfmt: "LogfmtParserErr",
+  labelFilter: "LabelFilterErr",
+  template: "TemplateFormatErr",
+  unwrap: "SampleExtractionErr",
+} as const;
+
+/**
+ * The label name that a parser makes of a key: outer blanks go, any character outside `[A-Za-z0-9_]` becomes `_`,
+ * and a digit cannot come first (unless the key is nested and gets a prefix). May be empty: then it is no label.
+ */
+export function sanitizeLabelName(key: string, nested = false): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) return key;
+  const name = key.trim().replace(/[^A-Za-z0-9_]/gu, "_");
+  return !nested && /^[0-9]/.test(name) ? `_${name}` : name;
+}
+
+/** The name that a parsed label gets when its own is taken by a stream label or structured metadata. */
+export function extractedName(name: string): string {
+  return name + extractedSuffix;
 }

@@ -1,8 +1,12 @@
 import { compileMatcher } from "@skald/model";
 import type { LabelTarget } from "../../syntax/ast.js";
-import { errorDetailsLabel, errorLabel, preserveErrorLabel } from "../row/labels.js";
-import type { RowLabels } from "../row/row-labels.js";
-import type { PreparedStage, RowStage } from "./row-state.js";
+import type { PreparedStage, RowStage } from "../row/row.js";
+import {
+  type CurrentLabels,
+  errorDetailsLabel,
+  errorLabel,
+  preserveErrorLabel,
+} from "../row/row-labels.js";
 
 interface CompiledTarget {
   readonly name: string;
@@ -10,7 +14,7 @@ interface CompiledTarget {
 }
 
 /** Compiles the labels of drop or keep. Throws invalid_argument for a bad regex. */
-export function compileTargets(targets: readonly LabelTarget[]): readonly CompiledTarget[] {
+function compileTargets(targets: readonly LabelTarget[]): readonly CompiledTarget[] {
   return targets.map((target) =>
     target.kind === "name"
       ? { name: target.name, test: () => true }
@@ -19,9 +23,10 @@ export function compileTargets(targets: readonly LabelTarget[]): readonly Compil
 }
 
 /** `| drop a, b="x"`: errors can be dropped too. */
-export function prepareDrop(targets: readonly CompiledTarget[]): PreparedStage {
+export function prepareDrop(targets: readonly LabelTarget[]): PreparedStage {
+  const compiled = compileTargets(targets);
   return ({ labels }) => {
-    const steps = targets.map((target) => dropOne(labels, target));
+    const steps = compiled.map((target) => dropOne(labels, target));
     return () => {
       for (const step of steps) step();
       return true;
@@ -29,7 +34,7 @@ export function prepareDrop(targets: readonly CompiledTarget[]): PreparedStage {
   };
 }
 
-function dropOne(labels: RowLabels, { name, test }: CompiledTarget): RowStage {
+function dropOne(labels: CurrentLabels, { name, test }: CompiledTarget): RowStage {
   if (name === errorLabel) {
     return () => {
       if (test(labels.error)) labels.error = "";
@@ -51,10 +56,11 @@ function dropOne(labels: RowLabels, { name, test }: CompiledTarget): RowStage {
 }
 
 /** `| keep a, b="x"`: every other label goes, errors stay. */
-export function prepareKeep(targets: readonly CompiledTarget[]): PreparedStage {
+export function prepareKeep(targets: readonly LabelTarget[]): PreparedStage {
+  const compiled = compileTargets(targets);
   return ({ labels }) => {
     const tests: ((value: string) => boolean)[][] = [];
-    for (const { name, test } of targets) {
+    for (const { name, test } of compiled) {
       const slot = labels.names.slotOf(name);
       tests[slot] = [...(tests[slot] ?? []), test];
     }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { labelsToObject } from "@skald/model";
 import type { LogExpr } from "../../syntax/ast.js";
-import { parseQuery } from "../../syntax/parser/parser.js";
+import { parseQuery } from "../../syntax/parser.js";
 import { allRows, makeBlock } from "../../testing/memory-block.js";
 import { runStages } from "../../testing/run-stages.js";
-import { compilePipeline } from "../pipeline.js";
+import { compilePipeline } from "../compile.js";
 
 const input = { labels: { app: "x" }, metadata: { user: "bob" } };
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import type { LabelFilter } from "../../syntax/ast.js";
 import { runStages } from "../../testing/run-stages.js";
+import type { RowState } from "../row/row.js";
 import { compileLabelFilter } from "./label-filter.js";
-import type { RowState } from "./row-state.js";
 
 const run = (filter: string, line: string) => runStages(`| logfmt --keep-empty | ${filter}`, line);
 

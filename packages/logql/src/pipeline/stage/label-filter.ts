@@ -1,46 +1,70 @@
-import { fnv1aBytes, type Matcher } from "@skald/model";
-import { parseByteSize } from "../../go/byte-size.js";
-import { parseGoDuration } from "../../go/duration.js";
-import { type Parsed, parseGoFloat } from "../../go/float.js";
-import { quickDuration, quickNumber, quickSize } from "../../go/quick-number.js";
-import type { CompareOp, LabelFilter } from "../../syntax/ast.js";
+import { type RowSelection, selectContains } from "@skald/kernels";
+import {
+  type Block,
+  compileMatcher,
+  fnv1aBytes,
+  type Labels,
+  type Matcher,
+  type NeedleFormula,
+  parseRegex,
+  type RegexNode,
+} from "@skald/model";
+import {
+  type Parsed,
+  parseByteSize,
+  parseDurationText,
+  parseGoFloat,
+  quickDuration,
+  quickNumber,
+  quickSize,
+  secondsOf,
+} from "../../go/numbers.js";
+import type { LabelFilter, Unwrap } from "../../syntax/ast.js";
+import { comparisons } from "../../syntax/operator.js";
 import { bytesEqual, encodeText, readText } from "../row/bytes.js";
 import { compileIpScan, parseIpRange } from "../row/ip.js";
-import { errorLabel, stageErrors } from "../row/labels.js";
-import { compileLabelMatch } from "./label-match.js";
-import type { RowStage, RowState } from "./row-state.js";
+import type { RowStage, RowState } from "../row/row.js";
+import { errorLabel, type MetadataValues, stageErrors } from "../row/row-labels.js";
 
 /** Compiles a label filter; what can be wrong with it (regex, address) is thrown here as invalid_argument. */
-export function compileLabelFilter(filter: LabelFilter): (row: RowState) => RowStage {
+export function compileLabelFilter(filter: LabelFilter): CompiledFilter {
   switch (filter.kind) {
     case "and": {
       const left = compileLabelFilter(filter.left);
       const right = compileLabelFilter(filter.right);
-      return (row) => both(left(row), right(row));
+      return (row) => {
+        const [first, second] = [left(row), right(row)];
+        return () => {
+          // Both are asked even when the first says no: the second may set an error.
+          const answer = first();
+          return second() && answer;
+        };
+      };
     }
     case "or":
       return compileAny(filter);
     case "string":
       return compileString(filter);
     case "number":
-      return (row) => compare(row, filter.name, compareOp(filter.op, filter.value), number);
-    case "duration": {
-      const test = compareOp(filter.op, Number(filter.value));
-      return (row) => compare(row, filter.name, test, duration);
-    }
+    case "duration":
     case "bytes":
-      return (row) => compare(row, filter.name, compareOp(filter.op, filter.value), size);
+      return compileComparison(filter);
     case "ip":
       return compileIp(filter);
   }
 }
 
+/** A label filter that is checked; gives the test of the current row. */
+type CompiledFilter = (row: RowState) => RowStage;
+
 /** Alternatives from left to right, up to the first that says yes; comparisons of texts that follow each other are joined. */
-function compileAny(filter: LabelFilter & { kind: "or" }): (row: RowState) => RowStage {
-  const compiled: ((row: RowState) => RowStage)[] = [];
+function compileAny(filter: LabelFilter & { kind: "or" }): CompiledFilter {
+  const compiled: CompiledFilter[] = [];
   let matchers: Matcher[] = [];
   const join = () => {
-    for (const same of byName(matchers)) compiled.push(compileMatchers(same));
+    for (const name of new Set(matchers.map((matcher) => matcher.name))) {
+      compiled.push(compileMatchers(matchers.filter((matcher) => matcher.name === name)));
+    }
     matchers = [];
   };
   for (const alternative of alternativesOf(filter)) {
@@ -52,13 +76,12 @@ function compileAny(filter: LabelFilter & { kind: "or" }): (row: RowState) => Ro
     compiled.push(compileLabelFilter(alternative));
   }
   join();
-  return (row) => {
-    const [first, ...others] = compiled.map((compile) => compile(row));
-    return others.reduce(either, first as RowStage);
-  };
+  return (row) =>
+    compiled.map((compile) => compile(row)).reduce((left, right) => () => left() || right());
 }
 
-function alternativesOf(filter: LabelFilter): readonly LabelFilter[] {
+/** The sides of `or`, and of each `or` inside, from left to right. */
+export function alternativesOf(filter: LabelFilter): readonly LabelFilter[] {
   const found: LabelFilter[] = [];
   const open = [filter];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -68,18 +91,8 @@ function alternativesOf(filter: LabelFilter): readonly LabelFilter[] {
   return found;
 }
 
-function byName(matchers: readonly Matcher[]): Iterable<readonly Matcher[]> {
-  const names = new Map<string, Matcher[]>();
-  for (const matcher of matchers) {
-    const same = names.get(matcher.name);
-    if (same === undefined) names.set(matcher.name, [matcher]);
-    else same.push(matcher);
-  }
-  return names.values();
-}
-
 /** Alternatives on one label: equalities are a set, and a value that comes again is not asked again. */
-function compileMatchers(matchers: readonly Matcher[]): (row: RowState) => RowStage {
+function compileMatchers(matchers: readonly Matcher[]): CompiledFilter {
   const [only] = matchers;
   if (matchers.length === 1) return compileString({ kind: "string", matcher: only as Matcher });
   const isEquality = ({ op }: Matcher) => op === "=";
@@ -89,19 +102,7 @@ function compileMatchers(matchers: readonly Matcher[]): (row: RowState) => RowSt
   return compileValueTest((only as Matcher).name, test);
 }
 
-/** Both sides are asked even when the left one says no: the right one may set an error. */
-function both(left: RowStage, right: RowStage): RowStage {
-  return () => {
-    const first = left();
-    return right() && first;
-  };
-}
-
-function either(left: RowStage, right: RowStage): RowStage {
-  return () => left() || right();
-}
-
-function compileString({ matcher }: LabelFilter & { kind: "string" }): (row: RowState) => RowStage {
+function compileString({ matcher }: LabelFilter & { kind: "string" }): CompiledFilter {
   const { name, op, value } = matcher;
   const test = compileLabelMatch(matcher);
   if (name === errorLabel) {
@@ -126,10 +127,7 @@ function compileString({ matcher }: LabelFilter & { kind: "string" }): (row: Row
   return compileValueTest(name, test);
 }
 
-function compileValueTest(
-  name: string,
-  test: (value: string) => boolean,
-): (row: RowState) => RowStage {
+function compileValueTest(name: string, test: (value: string) => boolean): CompiledFilter {
   const whenMissing = test("");
   return ({ labels }) => {
     const slot = labels.names.slotOf(name);
@@ -147,47 +145,32 @@ interface Reader {
   readonly parse: (text: string) => Parsed<number>;
 }
 
-const number: Reader = { quick: quickNumber, parse: parseGoFloat };
-const duration: Reader = { quick: quickDuration, parse: parseGoDuration };
-const size: Reader = { quick: quickSize, parse: parseByteSize };
+const readers: Readonly<Record<"number" | "duration" | "bytes", Reader>> = {
+  number: { quick: quickNumber, parse: parseGoFloat },
+  duration: { quick: quickDuration, parse: parseDurationText },
+  bytes: { quick: quickSize, parse: parseByteSize },
+};
 
-/** A row without the label is dropped; one whose value cannot be read is kept with an error. */
-function compare(
-  { labels }: RowState,
-  name: string,
-  test: (value: number) => boolean,
-  { quick, parse }: Reader,
-): RowStage {
-  const slot = labels.names.slotOf(name);
-  return () => {
-    if (!labels.find(slot)) return false;
-    const value = quick(labels.foundBytes, labels.foundStart, labels.foundEnd);
-    if (!Number.isNaN(value)) return test(value);
-    const parsed = parse(readText(labels.foundBytes, labels.foundStart, labels.foundEnd));
-    if (!("error" in parsed)) return test(parsed.value);
-    if (labels.error === "") labels.fail(stageErrors.labelFilter, parsed.error);
-    return true;
+/** Drops a row without the label, and keeps one whose value cannot be read, with an error. */
+function compileComparison(filter: LabelFilter & { kind: keyof typeof readers }): CompiledFilter {
+  const isTrue = comparisons[filter.op];
+  const want = Number(filter.value);
+  const { quick, parse } = readers[filter.kind];
+  return ({ labels }) => {
+    const slot = labels.names.slotOf(filter.name);
+    return () => {
+      if (!labels.find(slot)) return false;
+      const value = quick(labels.foundBytes, labels.foundStart, labels.foundEnd);
+      if (!Number.isNaN(value)) return isTrue(value, want);
+      const parsed = parse(readText(labels.foundBytes, labels.foundStart, labels.foundEnd));
+      if (!("error" in parsed)) return isTrue(parsed.value, want);
+      if (labels.error === "") labels.fail(stageErrors.labelFilter, parsed.error);
+      return true;
+    };
   };
 }
 
-function compareOp(op: CompareOp, want: number): (value: number) => boolean {
-  switch (op) {
-    case "==":
-      return (value) => value === want;
-    case "!=":
-      return (value) => value !== want;
-    case ">":
-      return (value) => value > want;
-    case ">=":
-      return (value) => value >= want;
-    case "<":
-      return (value) => value < want;
-    case "<=":
-      return (value) => value <= want;
-  }
-}
-
-function compileIp({ name, op, value }: LabelFilter & { kind: "ip" }): (row: RowState) => RowStage {
+function compileIp({ name, op, value }: LabelFilter & { kind: "ip" }): CompiledFilter {
   const hasIp = compileIpScan(parseIpRange(value));
   const wanted = op === "==";
   return ({ labels }) => {
@@ -222,5 +205,230 @@ function memoTest(
     values[at] = bytes.slice(start, end);
     answers[at] = answer ? 1 : 0;
     return answer;
+  };
+}
+
+/** A label filter that only the labels of streams and metadata decide. */
+export interface LabelPrefilter {
+  readonly prepare: CompiledFilter;
+  readonly names: readonly string[];
+  /** What structured metadata has of a row that passes, where no stream label has the name. */
+  readonly formula?: NeedleFormula | undefined;
+  /** The whole filter is an equality with this value, which is not empty. */
+  readonly equals?: Uint8Array;
+}
+
+interface BoundFilter {
+  readonly test: RowStage;
+  readonly slots: readonly number[];
+  readonly equals: Uint8Array | undefined;
+}
+
+const plain = { ignoreCase: false, negate: false };
+
+/**
+ * Label filters before any parser. What the labels of the stream decide is asked once per run, what one dictionary
+ * column decides once per value, the rest per row; no line is read.
+ */
+export class BlockLabelFilter {
+  readonly #row: RowState;
+  readonly #filters: readonly BoundFilter[];
+
+  constructor(filters: readonly LabelPrefilter[], row: RowState) {
+    this.#row = row;
+    this.#filters = filters.map(({ prepare, names, equals }) => ({
+      test: prepare(row),
+      slots: names.map((name) => row.labels.names.slotOf(name)),
+      equals,
+    }));
+  }
+
+  /** Narrows the selection in place. */
+  apply(block: Block, streamLabels: (stream: number) => Labels, selection: RowSelection): void {
+    const { runs } = block;
+    const { rows } = selection;
+    let kept = 0;
+    let at = 0;
+    for (let run = 0; run < runs.count && at < selection.count; run++) {
+      const runEnd = runs.rowStart[run + 1]!;
+      if (rows[at]! >= runEnd) continue;
+      const from = at;
+      while (at < selection.count && rows[at]! < runEnd) at++;
+      this.#row.labels.beginStream(streamLabels(runs.stream[run]!));
+      kept = this.#narrowRun(rows, from, at, kept);
+    }
+    selection.count = kept;
+  }
+
+  /** Moves the rows of a run that pass to `kept` and behind. */
+  #narrowRun(rows: Uint32Array, from: number, to: number, kept: number): number {
+    const start = kept;
+    rows.copyWithin(kept, from, to);
+    let end = kept + to - from;
+    for (const filter of this.#filters) {
+      const columns = this.#columnsOf(filter.slots);
+      end = this.#search(rows, start, end, filter, columns);
+      end = this.#narrow(rows, start, end, filter.test, columns);
+    }
+    return end;
+  }
+
+  #columnsOf(slots: readonly number[]): readonly MetadataValues[] {
+    const { metadata } = this.#row.labels;
+    if (metadata === undefined) return [];
+    return [...new Set(slots.flatMap((slot) => metadata.columnOf(slot) ?? []))];
+  }
+
+  /** An equality on a column of bytes: the value is searched in the whole column first. */
+  #search(
+    rows: Uint32Array,
+    start: number,
+    end: number,
+    { equals }: BoundFilter,
+    columns: readonly MetadataValues[],
+  ): number {
+    const column = columns.length === 1 ? columns[0]?.column : undefined;
+    if (equals === undefined || column?.kind !== "bytes") return end;
+    const rowCount = column.offsets.length - 1;
+    // a search may run to the end of the column, so a short run is not worth it
+    if ((end - start) * 4 < rowCount) return end;
+    const selection = { rows: rows.subarray(start, end), count: end - start };
+    selectContains(column.bytes, column.offsets, rowCount, equals, selection, plain);
+    return start + selection.count;
+  }
+
+  #narrow(
+    rows: Uint32Array,
+    start: number,
+    end: number,
+    test: RowStage,
+    columns: readonly MetadataValues[],
+  ): number {
+    if (start === end) return end;
+    const { labels } = this.#row;
+    const [only] = columns;
+    if (only === undefined) {
+      labels.beginRow(rows[start]!);
+      return test() ? end : start;
+    }
+    const codes =
+      columns.length === 1 && only.column.kind === "dictionary" ? only.column.codes : undefined;
+    const answers = codes && new Int8Array(256).fill(-1);
+    let kept = start;
+    for (let i = start; i < end; i++) {
+      const row = rows[i]!;
+      let answer = answers === undefined || codes === undefined ? -1 : answers[codes[row]!]!;
+      if (answer < 0) {
+        labels.beginRow(row);
+        answer = test() ? 1 : 0;
+        if (answers !== undefined && codes !== undefined) answers[codes[row]!] = answer;
+      }
+      if (answer === 1) rows[kept++] = row;
+    }
+    return kept;
+  }
+}
+
+/**
+ * Compiles the matcher of a label filter stage. It is the matcher of a selector, with two exceptions that clients have
+ * come to rely on: an empty regex takes every value, and a regex that is a text with `.*` before or behind it (or an
+ * alternation of such) finds the text anywhere in the value, so `src=~"1.*"` takes `::1`.
+ */
+export function compileLabelMatch(matcher: Matcher): (value: string) => boolean {
+  const { op, value } = matcher;
+  const plain = compileMatcher(matcher);
+  if (op === "=" || op === "!=") return plain;
+  const node = parseRegex(value, { dotAll: false });
+  if (node && isEmpty(node)) return () => op === "=~";
+  if (!value.includes(".*")) return plain;
+  const test = node && looseTest(node);
+  if (test === undefined) return plain;
+  return op === "=~" ? test : (text) => !test(text);
+}
+
+/** Nothing but groups and flags: no character and no condition. */
+function isEmpty(node: RegexNode): boolean {
+  if (node.kind === "group") return isEmpty(node.item);
+  return (node.kind === "concat" || node.kind === "alternate") && node.items.every(isEmpty);
+}
+
+function looseTest(node: RegexNode): ((value: string) => boolean) | undefined {
+  switch (node.kind) {
+    case "group":
+      return looseTest(node.item);
+    case "alternate": {
+      const tests = node.items.map((item) => looseTest(item) ?? exactTest(item));
+      if (tests.some((test) => test === undefined)) return undefined;
+      return (value) => tests.some((test) => test?.(value));
+    }
+    case "concat":
+      return containsTest(node.items);
+    default:
+      return undefined;
+  }
+}
+
+/** At most one run of `.*` on each side of a text. */
+function containsTest(items: readonly RegexNode[]): ((value: string) => boolean) | undefined {
+  const from = isAnything(items[0]) ? 1 : 0;
+  const to = items.length > from && isAnything(items.at(-1)) ? items.length - 1 : items.length;
+  if (from === 0 && to === items.length) return undefined;
+  const text = textOf(items.slice(from, to));
+  return text === undefined || text === "" ? undefined : (value) => value.includes(text);
+}
+
+function exactTest(node: RegexNode): ((value: string) => boolean) | undefined {
+  const text = textOf(node.kind === "concat" ? node.items : [node]);
+  return text === undefined ? undefined : (value) => value === text;
+}
+
+function textOf(items: readonly RegexNode[]): string | undefined {
+  let text = "";
+  for (const item of items) {
+    if (item.kind !== "set" || item.set.length !== 2 || item.set[0] !== item.set[1])
+      return undefined;
+    text += String.fromCodePoint(item.set[0]!);
+  }
+  return text;
+}
+
+/** `.*` without flag s */
+function isAnything(node: RegexNode | undefined): boolean {
+  if (node?.kind !== "repeat" || node.min !== 0 || node.max !== Number.POSITIVE_INFINITY)
+    return false;
+  const { item } = node;
+  return item.kind === "set" && item.set.length === 4 && item.set[1] === 9 && item.set[2] === 11;
+}
+
+/** The number of the current row; undefined when it has none or a filter refuses it. */
+export type RowValue = () => number | undefined;
+
+/**
+ * `| unwrap duration(l) | filters`: a row without the label has no value, one whose value cannot be read has 0 and an
+ * error; the filters see that error.
+ */
+export function prepareUnwrap({ label, conversion, filters }: Unwrap): (row: RowState) => RowValue {
+  const prepared = filters.map(compileLabelFilter);
+  const isDuration = conversion === "duration" || conversion === "duration_seconds";
+  const { quick, parse } =
+    readers[isDuration ? "duration" : conversion === "bytes" ? "bytes" : "number"];
+  return (row) => {
+    const { labels } = row;
+    const slot = labels.names.slotOf(label);
+    const tests = prepared.map((filter) => filter(row));
+    return () => {
+      if (!labels.find(slot) || labels.foundStart === labels.foundEnd) return undefined;
+      const { foundBytes, foundStart, foundEnd } = labels;
+      let value = quick(foundBytes, foundStart, foundEnd);
+      if (Number.isNaN(value)) {
+        const parsed = parse(readText(foundBytes, foundStart, foundEnd));
+        if ("error" in parsed) {
+          labels.fail(stageErrors.unwrap, parsed.error);
+          value = 0;
+        } else value = parsed.value;
+      }
+      for (const test of tests) if (!test()) return undefined;
+      return isDuration ? secondsOf(value) : value;
+    };
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { NeedleFormula } from "@skald/model";
 import { parseQuery } from "../../syntax.js";
 import { runStages } from "../../testing/run-stages.js";
-import { compilePipeline } from "../pipeline.js";
+import { compilePipeline } from "../compile.js";
 import { compileLineFilter } from "./line-filter.js";
 
 const regex = (value: string) => ({

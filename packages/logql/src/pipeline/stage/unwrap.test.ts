@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import type { RangeAggregation } from "../../syntax/ast.js";
-import { parseQuery } from "../../syntax/parser/parser.js";
+import { parseQuery } from "../../syntax/parser.js";
 import { allRows, makeBlock } from "../../testing/memory-block.js";
-import { compilePipeline } from "../pipeline.js";
+import { compilePipeline } from "../compile.js";
 
 function unwrap(stages: string, line: string) {
   const expr = parseQuery(`max_over_time({a="b"} ${stages} [1m])`) as RangeAggregation;

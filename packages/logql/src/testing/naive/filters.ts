@@ -1,13 +1,10 @@
 import { compileRegex } from "@skald/model";
-import { parseByteSize } from "../../go/byte-size.js";
-import { parseGoDuration } from "../../go/duration.js";
-import { type Parsed, parseGoFloat } from "../../go/float.js";
+import { type Parsed, parseByteSize, parseDurationText, parseGoFloat } from "../../go/numbers.js";
 import { hasIpOf, parseIpRange } from "../../pipeline/row/ip.js";
-import { errorLabel, stageErrors } from "../../pipeline/row/labels.js";
-import { compileLabelMatch } from "../../pipeline/stage/label-match.js";
-import { type PatternPiece, parsePattern } from "../../pipeline/stage/pattern-syntax.js";
+import { errorLabel, stageErrors } from "../../pipeline/row/row-labels.js";
+import { compileLabelMatch } from "../../pipeline/stage/label-filter.js";
 import type { LabelFilter, LineFilterStage } from "../../syntax/ast.js";
-
+import { type PatternPiece, parseMatchingPattern } from "../../syntax/check.js";
 import type { State } from "./row-state.js";
 
 export function lineFilter({ op, alternatives }: LineFilterStage, line: string): boolean {
@@ -15,7 +12,7 @@ export function lineFilter({ op, alternatives }: LineFilterStage, line: string):
     if (kind === "ip") return hasIpOf(parseIpRange(value), line);
     if (op === "|=" || op === "!=") return line.includes(value);
     if (op === "|~" || op === "!~") return compileRegex(value, { anchored: false }).test(line);
-    return matchesPattern(parsePattern(value), line);
+    return matchesPattern(parseMatchingPattern(value), line);
   });
   return found === op.startsWith("|");
 }
@@ -48,7 +45,7 @@ export function labelFilter(filter: LabelFilter, state: State): boolean {
     case "number":
       return compare(filter, state, parseGoFloat, filter.value);
     case "duration":
-      return compare(filter, state, parseGoDuration, Number(filter.value));
+      return compare(filter, state, parseDurationText, Number(filter.value));
     case "bytes":
       return compare(filter, state, parseByteSize, filter.value);
     case "ip": {

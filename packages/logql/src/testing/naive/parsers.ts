@@ -1,9 +1,8 @@
-import { sanitizeLabelName, stageErrors } from "../../pipeline/row/labels.js";
-import { parseJsonPath } from "../../pipeline/stage/json/path-syntax.js";
-import type { PatternPiece } from "../../pipeline/stage/pattern-syntax.js";
+import { sanitizeLabelName, stageErrors } from "../../pipeline/row/row-labels.js";
+import { parseJsonPath } from "../../pipeline/stage/json.js";
 import type { Extraction } from "../../syntax/ast.js";
+import type { PatternPiece } from "../../syntax/check.js";
 import { eachMember, findPath, labelText, NaiveJsonError, type NaiveJsonValue } from "./json.js";
-
 import type { State } from "./row-state.js";
 
 class Dropped extends Error {}

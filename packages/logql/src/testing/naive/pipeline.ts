@@ -1,23 +1,20 @@
 import { compileMatcher, compileRegex } from "@skald/model";
-import { parseByteSize } from "../../go/byte-size.js";
-import { parseGoDuration } from "../../go/duration.js";
-import { parseGoFloat } from "../../go/float.js";
+import { parseByteSize, parseDurationText, parseGoFloat } from "../../go/numbers.js";
 import { goTime } from "../../go/time.js";
+import type { PipelineOptions } from "../../pipeline/pipeline.js";
+import type { ParserGuard } from "../../pipeline/row/row.js";
 import {
   errorDetailsLabel,
   errorLabel,
   preserveErrorLabel,
   sanitizeLabelName,
   stageErrors,
-} from "../../pipeline/row/labels.js";
-import { parserGuard } from "../../pipeline/stage/fields/field-sink.js";
-import { parsePattern } from "../../pipeline/stage/pattern-syntax.js";
-import type { ParserGuard } from "../../pipeline/stage/row-state.js";
-import type { PipelineOptions } from "../../pipeline/types.js";
+} from "../../pipeline/row/row-labels.js";
+import { parserGuard } from "../../pipeline/stage/fields.js";
 import type { LabelTarget, Stage, Unwrap } from "../../syntax/ast.js";
+import { parseCapturingPattern } from "../../syntax/check.js";
 import { compileTemplate } from "../../template/template.js";
-import { TemplateRunError } from "../../template/value/error.js";
-import { mapValue } from "../../template/value/value.js";
+import { mapValue, TemplateRunError } from "../../template/value.js";
 import { labelFilter, lineFilter } from "./filters.js";
 import { readLogfmt } from "./logfmt.js";
 import { json, jsonPaths, logfmtKeys, pattern, unpack } from "./parsers.js";
@@ -83,7 +80,7 @@ function runStage(stage: Stage, state: State, guard: ParserGuard): boolean {
       return true;
     }
     case "pattern":
-      pattern(parsePattern(stage.pattern), state);
+      pattern(parseCapturingPattern(stage.pattern), state);
       return true;
     case "unpack":
       unpack(state);
@@ -172,7 +169,11 @@ function unwrap({ label, conversion, filters }: Unwrap, state: State): number | 
   const text = state.get(label) ?? "";
   if (text === "") return undefined;
   const parse =
-    conversion === "bytes" ? parseByteSize : conversion === "none" ? parseGoFloat : parseGoDuration;
+    conversion === "bytes"
+      ? parseByteSize
+      : conversion === "none"
+        ? parseGoFloat
+        : parseDurationText;
   const parsed = parse(text);
   if ("error" in parsed) state.fail(stageErrors.unwrap, parsed.error);
   const isDuration = conversion === "duration" || conversion === "duration_seconds";

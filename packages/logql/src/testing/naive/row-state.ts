@@ -1,6 +1,6 @@
 import { formatLabels, labelsFromObject } from "@skald/model";
-import { errorDetailsLabel, errorLabel, extractedName } from "../../pipeline/row/labels.js";
-import type { PipelineOptions, SeriesError } from "../../pipeline/types.js";
+import type { PipelineOptions, SeriesError } from "../../pipeline/pipeline.js";
+import { errorDetailsLabel, errorLabel, extractedName } from "../../pipeline/row/row-labels.js";
 
 export interface NaiveRow {
   readonly labels: Readonly<Record<string, string>>;

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import * as field from "../field.js";
-import type { IgnoredRow } from "../ignored.js";
 import { type LoadedSettings, loadSettings, type SettingsPlan } from "../load-settings.js";
-import { readSchema } from "../schema.js";
+import { readSchema } from "../settings.js";
+import type { IgnoredRow } from "../undeclared.js";
 
 const client = field.section("A client.", {
   url: field.text("", "where"),

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { SkaldError } from "@skald/model";
 import { WorkerPool, type WorkerPoolOptions } from "../pool.js";
-import type { JobOptions } from "../waiting-jobs.js";
+import type { JobOptions } from "../seat.js";
 
 const pools: WorkerPool[] = [];
 

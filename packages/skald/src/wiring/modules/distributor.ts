@@ -13,17 +13,13 @@ import {
   type Parts,
   tenancyOf,
 } from "../module.js";
-import { countMembers } from "../ring-metrics.js";
 import { buildServiceRing } from "../rings.js";
 
-/** Takes pushes in and hands them to ingesters. */
-export function buildDistributor(
-  parts: Parts,
-  { config, log, metrics }: ModuleContext,
-): BuiltModule {
+/** Takes pushes and hands them to ingesters. */
+export function buildDistributor(parts: Parts, context: ModuleContext): BuiltModule {
+  const { config, log, metrics } = context;
   const { limits, pool, pushTargetWith, sampler, server } = parts;
-  const own = buildServiceRing("distributor", config.distributor.ring, { config, log });
-  countMembers(metrics, own.ring);
+  const own = buildServiceRing("distributor", config.distributor.ring, context);
   const counters = createDistributorMetrics(metrics);
   const distributor = new Distributor({
     ingester: pushTargetWith(counters),
@@ -39,7 +35,6 @@ export function buildDistributor(
     ...(sampler === undefined ? {} : { onStored: (push) => sampler.note(push) }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
-  parts.distributor = distributor;
   if (server !== undefined) serveDistributor(server, distributor);
   const service = new Service({
     name: "distributor",
@@ -57,7 +52,7 @@ export function buildDistributor(
     unready: () => own.ring.unready,
     rawRoutes: pushRoutes(config, distributor, tenancyOf(config)),
     routes: [
-      ...ringRoutes({ paths: ["/distributor/ring"], title: "Distributor ring", ring: own.ring }),
+      ...ringRoutes({ path: "/distributor/ring", title: "Distributor ring", ring: own.ring }),
       ...userStatsRoutes(metrics, systemClock),
     ],
   };

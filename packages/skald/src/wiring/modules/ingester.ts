@@ -1,18 +1,28 @@
+import { join } from "node:path";
 import { turnCall } from "@skald/compactor/jobs";
-import { serveIngester, serveTailer } from "@skald/contracts/grpc";
-import { Ingester } from "@skald/ingester";
-import { systemClock } from "@skald/model";
-import { Service } from "@skald/runtime";
+import type { HeldRows, Ingester, Tailer } from "@skald/contracts";
+import { remoteIngester, remoteTailer, serveIngester, serveTailer } from "@skald/contracts/grpc";
+import { Replicator, type ReplicatorOptions } from "@skald/distributor";
+import {
+  defaultBounds,
+  type IngesterOptions,
+  Ingester as OwnIngester,
+  type SegmentStore,
+} from "@skald/ingester";
+import { ingesterConfig } from "@skald/ingester/config";
+import { errorCodeOf, formatSize, systemClock } from "@skald/model";
+import { ReplicatedIngester, ReplicatedTailer } from "@skald/querier";
+import type { Ring, RingInstance } from "@skald/ring";
+import { memoryBytes, Service } from "@skald/runtime";
 import type { TailFound } from "@skald/scan";
-import type { SealedSegment } from "@skald/storage";
+import { type ObjectStore, type SealedSegment, segmentKey } from "@skald/storage";
+import { connectionOptionsOf } from "@skald/transport/grpc";
+import type { Config } from "../../config/root.js";
 import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
-import { ingesterOptionsOf } from "../ingester-options.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 import { OldestHeld } from "../oldest-held.js";
-import { countMembers } from "../ring-metrics.js";
-import { buildIngesterRing, ingesterIdOf } from "../rings.js";
-import { segmentStore } from "../segment-store.js";
+import { buildIngesterRing, ingesterIdOf, watchIngesterRing } from "../rings.js";
 
 /** The ingester of this process, and its place in the ring. */
 export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule {
@@ -25,12 +35,12 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     publish: () => own.tell(),
     clock: systemClock,
   });
-  const ingester: Ingester = new Ingester({
-    options,
-    ...(isCluster(config) ? { aroundPush: (batch, push) => oldest.aroundPush(batch, push) } : {}),
+  const ingester: OwnIngester = new OwnIngester({
+    ...{ options, scanner, metrics, clock: systemClock },
+    log: log.child({ component: "ingester" }),
     limitsOf: (tenant) => limits.of(tenant),
     store: segmentStore(store),
-    scanner,
+    ...(isCluster(config) ? { aroundPush: (batch, push) => oldest.aroundPush(batch, push) } : {}),
     runTails: (task, { signal, tenant, bytes }) => {
       const share = { tenant, actors: [], cost: bytes * task.tails.length };
       return pool.run<TailFound[]>("tail", task, { lane: "query", share, signal });
@@ -39,14 +49,10 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
     merge: (job, { signal }) =>
       pool.run<SealedSegment | undefined>("merge_segments", job, {
-        lane: "background",
-        signal,
-        // They are small: nobody waits for long.
+        ...{ lane: "background", signal },
+        // These merges are small, so they need not wait for others.
         host: { [turnCall]: async () => ({ value: undefined }) },
       }),
-    clock: systemClock,
-    log: log.child({ component: "ingester" }),
-    metrics,
   });
   parts.ownIngester = ingester;
   if (parts.server !== undefined) {
@@ -54,10 +60,9 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     serveTailer(parts.server, ingester);
   }
   const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
-  const own = buildIngesterRing({ config, log }, () => oldest.oldestMs());
+  const own = buildIngesterRing(context, () => oldest.oldestMs());
   parts.ownRing = own;
-  countMembers(metrics, own.ring, "ingester");
-  /** How an operator wants it to end. */
+  /** Set when an operator has asked it to end. */
   let ending: IngesterEnding | undefined;
   const service = new Service({
     name: "ingester",
@@ -85,7 +90,172 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     unready: () => ingester.unready ?? own.ring.unready,
     routes: [
       ...operatorRoutes({ ingester, marker, stopIngester, endProcess }),
-      ...ringRoutes({ paths: ["/ring"], title: "Ingester ring", ring: own.ring }),
+      ...ringRoutes({ path: "/ring", title: "Ingester ring", ring: own.ring }),
     ],
   };
+}
+
+/** A replay may take this part of the memory; the seals that make room, and the rest of the program, need the other. */
+const replayShare = 1 / 2;
+
+const usualCeiling = ingesterConfig.shape.wal.shape.replay_memory_ceiling.parse(undefined);
+
+/** The options of the ingester, with warnings about settings that this machine cannot honour. */
+export function ingesterOptionsOf(
+  config: Config,
+  instanceId: string,
+  memory = memoryBytes(),
+): { options: IngesterOptions; warnings: string[] } {
+  const maxReplayBytes = memory * replayShare;
+  const options = {
+    instanceId,
+    dataDir: join(config.common.path_prefix || ".", "ingester"),
+    config: config.ingester,
+    bounds: { ...defaultBounds, maxReplayBytes },
+  };
+  const asked = config.ingester.wal.replay_memory_ceiling;
+  if (asked <= maxReplayBytes || asked === usualCeiling) return { options, warnings: [] };
+  const warning = `ingester.wal.replay_memory_ceiling: ${formatSize(asked)} is more than half the memory; ${formatSize(maxReplayBytes)} holds`;
+  return { options, warnings: [warning] };
+}
+
+/** The object store as the ingester sees it: segments instead of keys. */
+export function segmentStore(store: ObjectStore): SegmentStore {
+  return {
+    put: async (ref, path, options) => {
+      await store.putFile(segmentKey(ref), path, { ...options, ifAbsent: true, isSynced: true });
+    },
+    has: async (ref, { signal }) => {
+      try {
+        const { sizeBytes } = await store.stat(segmentKey(ref), { signal });
+        return sizeBytes === ref.sizeBytes;
+      } catch (error) {
+        if (errorCodeOf(error) === "not_found") return false;
+        throw error;
+      }
+    },
+  };
+}
+
+/** All ingesters as one: that of this process, or those of the ring. */
+export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModule {
+  const { ownIngester } = parts;
+  if (!isCluster(context.config) && ownIngester !== undefined) {
+    parts.ingester = ownIngester;
+    parts.tailer = ownIngester;
+    parts.pushTargetWith = () => ownIngester;
+    return {};
+  }
+  const watched = parts.ownRing === undefined ? watchIngesterRing(context) : undefined;
+  const ring = (parts.ownRing ?? watched)?.ring as Ring;
+  const ingesterOf = ingesterCalls(parts, context, ring);
+  const replicasOf = readSetsOf(parts, context, ring);
+  parts.pushTargetWith = (metrics) => replicatorOf(parts, context, { ring, ingesterOf, metrics });
+  parts.ingester = heldRowsOf(context, { ring, ingesterOf, replicasOf });
+  parts.sinceLeftMs = () => ring.sinceLeftMs;
+  parts.tailer = new ReplicatedTailer<RingInstance>({
+    replicasOf,
+    connect: tailerCalls(parts, context),
+    onLost: (ingester, error) =>
+      context.log.warn("an ingester is lost to a tail", { ingester, error }),
+  });
+  const service = new Service({
+    name: "ingesters",
+    start: async () => watched?.start(),
+    stop: async () => watched?.stop(),
+  });
+  return { service, unready: () => ring.unready ?? tooFewIn(ring) };
+}
+
+type IngesterOf = (instance: Pick<RingInstance, "id" | "address">) => Ingester;
+
+/** Calls to members of the ring; the ingester of this process is called directly. */
+function ingesterCalls(
+  { connections, ownIngester }: Parts,
+  { config }: ModuleContext,
+  ring: Ring,
+): IngesterOf {
+  const ownId = ingesterIdOf(config);
+  const options = connectionOptionsOf("", config.ingester_client.grpc_client_config);
+  const known = new Map<string, Ingester>();
+  ring.onRead(() => {
+    const addresses = new Set(ring.view.instances.map(({ address }) => address));
+    for (const address of known.keys()) {
+      if (addresses.has(address)) continue;
+      known.delete(address);
+      connections.close(address);
+    }
+  });
+  return ({ id, address }) => {
+    if (ownIngester !== undefined && id === ownId) return ownIngester;
+    const found = known.get(address);
+    if (found !== undefined) return found;
+    const called = remoteIngester(connections.to(address, options));
+    known.set(address, called);
+    return called;
+  };
+}
+
+/** Pushes to one slow ingester may hold this part of the memory, and this many bytes in any case. */
+const shareOfSlowIngester = 1 / 16;
+const minBytesBehind = 64 * 1024 * 1024;
+
+function replicatorOf(
+  { limits }: Parts,
+  { config }: ModuleContext,
+  options: Pick<ReplicatorOptions, "ring" | "ingesterOf" | "metrics">,
+): Replicator {
+  return new Replicator({
+    ...options,
+    shardSizeOf: (tenant) => limits.of(tenant).ingestion_partitions_tenant_shard_size,
+    timeoutMs: config.ingester_client.remote_timeout,
+    maxBytesBehind: Math.max(minBytesBehind, memoryBytes() * shareOfSlowIngester),
+  });
+}
+
+type ReadSetOf = (tenant: string) => ReturnType<Ring["view"]["readSet"]>;
+
+/** The rows of all ingesters, each row once. */
+function heldRowsOf(
+  { config, log, metrics }: ModuleContext,
+  { ring, ingesterOf, replicasOf }: { ring: Ring; ingesterOf: IngesterOf; replicasOf: ReadSetOf },
+): HeldRows {
+  const lost = metrics.counter("querier_ingester_failures_total", "Ingesters that did not answer.");
+  return new ReplicatedIngester<RingInstance>({
+    ...{ replicasOf, connect: ingesterOf },
+    queryWithinMs: config.querier.query_ingesters_within,
+    oldestMs: () => ring.view.oldestMs,
+    onLost: (ingester, error) => {
+      lost.inc();
+      log.warn("an ingester did not answer a query", { ingester, error });
+    },
+  });
+}
+
+/** The members of the ring that may hold rows of a tenant. */
+function readSetsOf({ limits }: Parts, { config }: ModuleContext, ring: Ring): ReadSetOf {
+  const queryWithinMs = config.querier.query_ingesters_within;
+  return (tenant) => {
+    const size = limits.of(tenant).ingestion_partitions_tenant_shard_size;
+    if (size <= 0 || queryWithinMs <= 0) return ring.view.readSet();
+    const since = Math.min(systemClock.nowMs() - queryWithinMs, ring.view.oldestMs);
+    return ring.view.shard(tenant, Math.max(size, ring.replicas), since).readSet();
+  };
+}
+
+/** Tails of members of the ring; the ingester of this process is followed directly. */
+function tailerCalls({ connections, ownIngester }: Parts, { config }: ModuleContext) {
+  const ownId = ingesterIdOf(config);
+  const options = connectionOptionsOf("", config.ingester_client.grpc_client_config);
+  return ({ id, address }: Pick<RingInstance, "id" | "address">): Tailer =>
+    ownIngester !== undefined && id === ownId
+      ? ownIngester
+      : remoteTailer(connections.to(address, options, { forTails: true }));
+}
+
+/** Why a push or a query could not be served now; undefined if enough ingesters are active. */
+function tooFewIn(ring: Ring): string | undefined {
+  const { view } = ring;
+  if (view.activeCount >= view.quorum) return undefined;
+  return `at least ${view.quorum} live replicas required, could only find ${view.activeCount}`;
 }

@@ -3,18 +3,17 @@ import type { ScheduledCall, Scheduler, SegmentScanner } from "@skald/contracts"
 import { remoteScheduler } from "@skald/contracts/grpc";
 import { RetriedCalls } from "@skald/frontend";
 import { listedSince, QueryLanes } from "@skald/querier";
-import { type HostFunction, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
+import { type HostFunction, MemoryBudget, memoryBytes, Service, WorkerPool } from "@skald/runtime";
 import { FairQueue } from "@skald/scheduler";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
-import { memoryBytes } from "../../memory.js";
 import type { DamagedSegment } from "../../query/query-worker.js";
 import { threadScripts } from "../../thread-scripts.js";
-import type { PeerBook } from "../discovery/peer-book.js";
-import { PeerCalls } from "../discovery/peer-calls.js";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
+import type { PeerBook } from "../peers.js";
+import { PeerCalls } from "../peers.js";
 import { maxQueuedJobs } from "./base.js";
-import { forPeer, schedulerBook, unknownPeers } from "./remote/books.js";
+import { forPeer, schedulerBook, unknownPeers } from "./peers.js";
 
 /** Small jobs that one thread has in hand at the same time. */
 const maxSmallQueries = 64;

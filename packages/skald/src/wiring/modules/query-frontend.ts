@@ -6,7 +6,7 @@ import {
   TailEndpoints,
 } from "@skald/frontend";
 import { systemClock } from "@skald/model";
-import { drilldownRoutes } from "../../http/drilldown-routes.js";
+import { drilldownRoutes } from "../../http/tenant-routes.js";
 import { queryObserver } from "../../query/metrics.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 import { buildResultStores } from "../result-stores.js";

@@ -2,10 +2,10 @@ import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { Service } from "@skald/runtime";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 import { connectionOptionsOf } from "@skald/transport/grpc";
-import { followPeers } from "../discovery/follow-peers.js";
-import type { Peer } from "../discovery/resolve.js";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
-import { forPeer, schedulerBook } from "./remote/books.js";
+import type { Peer } from "../peers.js";
+import { followPeers } from "../peers.js";
+import { forPeer, schedulerBook } from "./peers.js";
 
 /** The queue between frontends and queriers of other processes. */
 export function buildScheduler({ server }: Parts, { config, metrics }: ModuleContext): BuiltModule {

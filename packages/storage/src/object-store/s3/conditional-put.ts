@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { PutOutcome } from "../object-store.js";
-import { S3Failure } from "./failure.js";
+import { S3Failure } from "./calls.js";
 
-/** What a put that leaves an object as it is needs of the store. */
-export interface ConditionalCalls {
+/** The calls that a conditional put needs. */
+interface ConditionalCalls {
   /** Fails with status 412 when `ifAbsent` is given and the object is there. */
   put(key: string, body: Uint8Array, ifAbsent: boolean, signal: AbortSignal): Promise<void>;
   exists(key: string, signal: AbortSignal): Promise<boolean>;
@@ -14,10 +14,10 @@ export interface ConditionalCalls {
 export const probePrefix = ".skald-probe-";
 
 /**
- * Puts only what is not there. S3 has a condition for it (`If-None-Match: *`), but servers that speak its dialect ignore it,
- * refuse it, or answer it wrongly: so the first put asks the bucket with an object of its own whether two puts of
- * one key end as they should. Where they do not, objects are looked for before they are put, one put of a key at a time: within
- * this process that is exact, between processes the last of two writers that did not see each other wins.
+ * Puts an object only when it is not there. S3 has a condition for this (`If-None-Match: *`), but some servers that speak S3
+ * ignore it, refuse it, or answer it wrongly. So the first put probes the bucket with an object of its own: do two puts of
+ * one key end as they should? Where they do not, the object is looked up before it is put, one put of a key at a time.
+ * Within this process that is exact; between processes the last of two writers that did not see each other wins.
  */
 export class ConditionalPut {
   readonly #calls: ConditionalCalls;
@@ -46,7 +46,7 @@ export class ConditionalPut {
     }
   }
 
-  /** Asked once, whoever waits for the answer. */
+  /** Probes the store once for all callers. */
   async #isOffered(signal: AbortSignal): Promise<boolean> {
     this.#probing ??= this.#probe(new AbortController().signal).catch((error: unknown) => {
       this.#probing = undefined;
@@ -79,7 +79,7 @@ export class ConditionalPut {
     }
   }
 
-  /** Only an answer tells something about the store; no answer is no probe. */
+  /** Only an answer of the store says something about it; without one the probe is repeated. */
   #unsupported(error: unknown, what: string): false {
     const isAnswer = error instanceof S3Failure && error.status >= 400 && !error.passes;
     if (!isAnswer || error.status === 401 || error.status === 403 || error.status === 404)

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { errorCodeOf } from "@skald/model";
 import { type FaultKind, S3Server, testCertificate } from "@skald/testkit";
 import { describeObjectStore } from "../../testing/object-store.suite.js";
-import type { S3Options, S3Try } from "./options.js";
+import type { S3Options, S3Try } from "./calls.js";
 import { S3Store, type S3StoreDeps } from "./s3-store.js";
 
 const directory = mkdtempSync(join(tmpdir(), "skald-s3-store-"));

@@ -1,24 +1,31 @@
-import type { ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
+import type { ListObjectsV2CommandInput, ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import { notFound, SkaldError } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
-import { checkKey, rangeError } from "../check-key.js";
-import type {
-  CallOptions,
-  ListOptions,
-  ObjectInfo,
-  ObjectRange,
-  ObjectStore,
-  PutOptions,
-  PutOutcome,
+import {
+  type CallOptions,
+  checkKey,
+  type ListOptions,
+  type ObjectInfo,
+  type ObjectRange,
+  type ObjectStore,
+  type PutOptions,
+  type PutOutcome,
+  rangeError,
 } from "../object-store.js";
-import { readBody, S3Calls, type S3Session } from "./calls.js";
+import {
+  readBody,
+  S3Calls,
+  S3Failure,
+  type S3Operation,
+  type S3Options,
+  type S3Session,
+  storeError,
+} from "./calls.js";
 import { ConditionalPut, probePrefix } from "./conditional-put.js";
-import { S3Failure, storeError } from "./failure.js";
-import type { S3Operation, S3Options } from "./options.js";
 import { type Upload, Uploads } from "./upload.js";
 
 export interface S3StoreDeps {
-  /** Told once when the bucket has no conditional put. */
+  /** Called once when the bucket has no conditional put. */
   readonly onFallback?: (why: string) => void;
   readonly sleep?: Sleep;
 }
@@ -27,8 +34,8 @@ export interface S3StoreDeps {
 const pageSize = 1000;
 
 /**
- * An object store in a bucket of anything that speaks S3. The library behind it is loaded at the first call. What fails in
- * passing is tried again; what goes on failing is `unavailable`, with the time after which to ask again.
+ * An object store in a bucket of any server that speaks S3. Loads the library at the first call. Calls that fail in passing
+ * are tried again; when they go on failing, the error is `unavailable` and says after how long to ask again.
  */
 export class S3Store implements ObjectStore {
   readonly #bucket: string;
@@ -68,7 +75,7 @@ export class S3Store implements ObjectStore {
 
   async get(key: string, options: CallOptions): Promise<Uint8Array> {
     checkKey(key);
-    return this.#run(key, options, "get", 0, async (session) => {
+    return this.#run(key, options, "get", async (session) => {
       const { library, send } = session;
       const { Body, ContentLength } = await send(new library.GetObjectCommand(this.#place(key)));
       return readBody(Body, ContentLength ?? 0, session);
@@ -77,7 +84,7 @@ export class S3Store implements ObjectStore {
 
   async stat(key: string, options: CallOptions): Promise<ObjectInfo> {
     checkKey(key);
-    return this.#run(key, options, "attributes", 0, async ({ library, send }) => {
+    return this.#run(key, options, "attributes", async ({ library, send }) => {
       const found = await send(new library.HeadObjectCommand(this.#place(key)));
       return infoOf(key, found.ContentLength, found.LastModified);
     });
@@ -92,7 +99,7 @@ export class S3Store implements ObjectStore {
       if (offset > sizeBytes) throw rangeError(key, offset, length, sizeBytes);
       return new Uint8Array(0);
     }
-    return this.#run(key, options, "get_range", length, async (session) => {
+    const read = async (session: S3Session): Promise<Uint8Array> => {
       const { library, send } = session;
       const Range = `bytes=${offset}-${offset + length - 1}`;
       try {
@@ -109,7 +116,8 @@ export class S3Store implements ObjectStore {
         if (statusOf(error) === 416) throw rangeError(key, offset, length, offset);
         throw error;
       }
-    });
+    };
+    return this.#run(key, options, "get_range", read, length);
   }
 
   async *list(prefix: string, options: ListOptions): AsyncIterable<ObjectInfo> {
@@ -143,17 +151,15 @@ export class S3Store implements ObjectStore {
     let after = options.after;
     let token: string | undefined;
     do {
+      const input: ListObjectsV2CommandInput = {
+        ...{ Bucket: this.#bucket, Prefix: this.#folder + prefix, MaxKeys: pageSize },
+        ...(delimiter === undefined ? {} : { Delimiter: delimiter }),
+        ...(after === undefined ? {} : { StartAfter: this.#folder + after }),
+        ...(token === undefined ? {} : { ContinuationToken: token }),
+      };
       const page: ListObjectsV2CommandOutput = await this.#run(
-        ...([prefix, options, "iter", 0] as const),
-        ({ library, send }) =>
-          send(
-            new library.ListObjectsV2Command({
-              ...{ Bucket: this.#bucket, Prefix: this.#folder + prefix, MaxKeys: pageSize },
-              ...(delimiter === undefined ? {} : { Delimiter: delimiter }),
-              ...(after === undefined ? {} : { StartAfter: this.#folder + after }),
-              ...(token === undefined ? {} : { ContinuationToken: token }),
-            }),
-          ),
+        ...([prefix, options, "iter"] as const),
+        ({ library, send }) => send(new library.ListObjectsV2Command(input)),
       );
       yield page;
       options.signal.throwIfAborted();
@@ -193,14 +199,9 @@ export class S3Store implements ObjectStore {
 
   async #delete(key: string, signal: AbortSignal): Promise<void> {
     try {
-      await this.#calls.run({
-        operation: "delete",
-        signal,
-        bodyBytes: 0,
-        run: async ({ library, send }) => {
-          await send(new library.DeleteObjectCommand(this.#place(key)));
-        },
-      });
+      await this.#calls.run("delete", signal, ({ library, send }) =>
+        send(new library.DeleteObjectCommand(this.#place(key))),
+      );
     } catch (error) {
       if (!(error instanceof S3Failure) || !error.isAbsent) throw error;
     }
@@ -210,11 +211,11 @@ export class S3Store implements ObjectStore {
     key: string,
     options: CallOptions,
     operation: S3Operation,
-    bodyBytes: number,
-    run: (session: S3Session) => Promise<T>,
+    act: (session: S3Session) => Promise<T>,
+    bodyBytes = 0,
   ): Promise<T> {
     try {
-      return await this.#calls.run({ operation, signal: options.signal, bodyBytes, run });
+      return await this.#calls.run(operation, options.signal, act, bodyBytes);
     } catch (error) {
       throw this.#errorOf(error, key, options);
     }

@@ -2,22 +2,20 @@ import { randomUUID } from "node:crypto";
 import type { PutObjectCommandInput } from "@aws-sdk/client-s3";
 import { Semaphore } from "@skald/runtime";
 import { type FileHandle, open, stat } from "../../files.js";
-import { readBody, type S3Calls } from "./calls.js";
-import { S3Failure } from "./failure.js";
-import type { S3Options } from "./options.js";
+import { readBody, type S3Calls, S3Failure, type S3Options } from "./calls.js";
 
 const MiB = 1024 * 1024;
 
 /** Larger files are sent in parts, this large or larger: S3 takes no more than 10,000 of them. */
-export const maxSingleBytes = 16 * MiB;
+const maxSingleBytes = 16 * MiB;
 const usualPartBytes = 8 * MiB;
 const maxParts = 10_000;
 /** Parts of one file that are under way together. */
 const partsTogether = 4;
-/** Bodies that are read from files and under way, of all uploads: each is at most 16 MiB as a rule. */
+/** Bodies in memory, read from files and under way, over all uploads: each is at most 16 MiB as a rule. */
 const bodiesTogether = 8;
 
-/** Metadata that tells whose put an object is from. */
+/** The name of the metadata that says which put made an object. */
 const nonceName = "skald-put";
 
 export interface Upload {
@@ -71,11 +69,10 @@ export class Uploads {
   }
 
   #putOnce({ key, signal, ifAbsent }: Upload, body: Uint8Array, nonce: string): Promise<void> {
-    return this.#calls.run({
-      operation: "upload",
+    return this.#calls.run(
+      "upload",
       signal,
-      bodyBytes: body.byteLength,
-      run: async ({ library, send, bytes }) => {
+      async ({ library, send, bytes }) => {
         bytes.sent += body.byteLength;
         await send(
           new library.PutObjectCommand({
@@ -86,10 +83,11 @@ export class Uploads {
           }),
         );
       },
-    });
+      body.byteLength,
+    );
   }
 
-  /** Nothing of a failed upload is left behind, as far as the store still answers. */
+  /** Removes the parts of a failed upload, as far as the store still answers. */
   async #putParts(upload: Upload, from: OpenFile, nonce: string): Promise<void> {
     const id = await this.#start(upload, nonce);
     try {
@@ -102,20 +100,15 @@ export class Uploads {
   }
 
   #start({ key, signal }: Upload, nonce: string): Promise<string> {
-    return this.#calls.run({
-      operation: "upload_start",
-      signal,
-      bodyBytes: 0,
-      run: async ({ library, send }) => {
-        const { UploadId } = await send(
-          new library.CreateMultipartUploadCommand({
-            ...{ Bucket: this.#bucket, Key: key },
-            ...this.#settings,
-            Metadata: { [nonceName]: nonce },
-          }),
-        );
-        return UploadId as string;
-      },
+    return this.#calls.run("upload_start", signal, async ({ library, send }) => {
+      const { UploadId } = await send(
+        new library.CreateMultipartUploadCommand({
+          ...{ Bucket: this.#bucket, Key: key },
+          ...this.#settings,
+          Metadata: { [nonceName]: nonce },
+        }),
+      );
+      return UploadId as string;
     });
   }
 
@@ -141,7 +134,7 @@ export class Uploads {
         throw error;
       }),
     );
-    // The file stays open until nobody reads it any more.
+    // The caller closes the file, so no lane may still read it.
     await Promise.allSettled(lanes);
     upload.signal.throwIfAborted();
     if (stop.signal.aborted) throw stop.signal.reason;
@@ -153,11 +146,10 @@ export class Uploads {
     id: string,
     { number, body }: { readonly number: number; readonly body: Uint8Array },
   ): Promise<Part> {
-    return this.#calls.run({
-      operation: "upload_part",
+    return this.#calls.run(
+      "upload_part",
       signal,
-      bodyBytes: body.byteLength,
-      run: async ({ library, send, bytes }) => {
+      async ({ library, send, bytes }) => {
         bytes.sent += body.byteLength;
         const { ETag } = await send(
           new library.UploadPartCommand({
@@ -166,37 +158,32 @@ export class Uploads {
         );
         return { PartNumber: number, ETag: ETag as string };
       },
-    });
+      body.byteLength,
+    );
   }
 
   #end({ key, signal, ifAbsent }: Upload, id: string, parts: Part[]): Promise<void> {
-    return this.#calls.run({
-      operation: "upload_end",
-      signal,
-      bodyBytes: 0,
-      run: async ({ library, send }) => {
-        await send(
-          new library.CompleteMultipartUploadCommand({
-            ...{ Bucket: this.#bucket, Key: key, UploadId: id },
-            ...(ifAbsent ? { IfNoneMatch: "*" } : {}),
-            MultipartUpload: { Parts: parts },
-          }),
-        );
-      },
+    return this.#calls.run("upload_end", signal, async ({ library, send }) => {
+      await send(
+        new library.CompleteMultipartUploadCommand({
+          ...{ Bucket: this.#bucket, Key: key, UploadId: id },
+          ...(ifAbsent ? { IfNoneMatch: "*" } : {}),
+          MultipartUpload: { Parts: parts },
+        }),
+      );
     });
   }
 
-  /** Also after the caller gave up. */
+  /** Works also after the caller gave up. */
   #abort({ key }: Upload, id: string): Promise<void> {
-    return this.#calls.run({
-      operation: "upload_abort",
-      signal: AbortSignal.timeout(abortMs),
-      bodyBytes: 0,
-      run: async ({ library, send }) => {
+    return this.#calls.run(
+      "upload_abort",
+      AbortSignal.timeout(abortMs),
+      async ({ library, send }) => {
         const place = { Bucket: this.#bucket, Key: key, UploadId: id };
         await send(new library.AbortMultipartUploadCommand(place));
       },
-    });
+    );
   }
 
   /**
@@ -222,36 +209,31 @@ export class Uploads {
   }
 
   #nonceOf({ key, signal }: Upload): Promise<string | undefined> {
-    return this.#calls.run({
-      operation: "attributes",
-      signal,
-      bodyBytes: 0,
-      run: async ({ library, send }) => {
-        const place = { Bucket: this.#bucket, Key: key };
-        const { Metadata } = await send(new library.HeadObjectCommand(place));
-        return Metadata?.[nonceName];
-      },
+    return this.#calls.run("attributes", signal, async ({ library, send }) => {
+      const place = { Bucket: this.#bucket, Key: key };
+      const { Metadata } = await send(new library.HeadObjectCommand(place));
+      return Metadata?.[nonceName];
     });
   }
 
   #get({ key, signal }: Upload, bodyBytes: number): Promise<Uint8Array> {
-    return this.#calls.run({
-      operation: "get",
+    return this.#calls.run(
+      "get",
       signal,
-      bodyBytes,
-      run: async (session) => {
+      async (session) => {
         const command = new session.library.GetObjectCommand({ Bucket: this.#bucket, Key: key });
         const { Body, ContentLength } = await session.send(command);
         return readBody(Body, ContentLength ?? 0, session);
       },
-    });
+      bodyBytes,
+    );
   }
 }
 
 /** An upload that failed is given up within this time, or left to the rules of the bucket. */
 const abortMs = 10_000;
 
-/** What tells an object that was put from that of another: the body only where it is in memory. */
+/** How to recognise an object that this upload put; the body is there only when it is in memory. */
 interface Sent {
   readonly nonce: string;
   readonly body?: Uint8Array;

@@ -10,8 +10,9 @@ import {
 } from "@skald/kernels";
 import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
-import { wrongChecksum } from "../corrupt.js";
-import type { ByteSpan, SyncRangeReader } from "../range-reader.js";
+import type { ObjectRange } from "../../object-store/object-store.js";
+import type { SyncRangeReader } from "../range-reader.js";
+import { wrongChecksum } from "../segment.js";
 import {
   type FilterDomain,
   type FilterKind,
@@ -49,7 +50,7 @@ export class FilterReader {
   }
 
   /** Where the groups of wanted blocks are that were not read yet. */
-  #unread(domains: ReadonlySet<FilterDomain>, wanted: Uint8Array): ByteSpan[] {
+  #unread(domains: ReadonlySet<FilterDomain>, wanted: Uint8Array): ObjectRange[] {
     return this.#table.groups
       .filter((group) => {
         const { domain, from, blocks } = group;
@@ -82,7 +83,7 @@ export class FilterReader {
   }
 
   #refuseAny(parts: readonly NeedleFormula[], wanted: Uint8Array): void {
-    // blocks that no part has let pass yet
+    // Blocks that no part has let pass yet.
     const rest = wanted.slice();
     for (const part of parts) {
       if (!rest.includes(1)) return;
@@ -185,7 +186,7 @@ function checksumsOf(whole: Uint8Array): Uint32Array {
   );
 }
 
-/** Of which filters a formula asks. */
+/** The domains of the filters that a formula asks. */
 function domainsOf(formula: NeedleFormula): Set<FilterDomain> {
   if (formula.kind === "text") return new Set([filterDomains.lines]);
   if (formula.kind === "value") return new Set([filterDomains.metadata]);

@@ -2,7 +2,7 @@ import { internal } from "@skald/model";
 import { type SectionReader, type SectionWriter, section } from "../index-sections.js";
 
 /** Kinds of block filters that section 26 may name. A reader takes one that it does not know for none. */
-export const filterKinds = { none: 0, ribbon: 1, bitmap: 2 } as const;
+const filterKinds = { none: 0, ribbon: 1, bitmap: 2 } as const;
 /** The form that filters are written in: bitmaps are made in a fraction of the time, ribbons are smaller. */
 export type FilterKind = Exclude<keyof typeof filterKinds, "none">;
 
@@ -14,7 +14,7 @@ export type FilterDomain = (typeof filterDomains)[keyof typeof filterDomains];
 export const maxGroupBlocks = 64;
 
 /** Filters of blocks that follow each other, of equal size: bit `slot * blocks + i` is that of block `from + i`. */
-export interface FilterGroup {
+interface FilterGroup {
   readonly domain: FilterDomain;
   readonly from: number;
   readonly blocks: number;
@@ -73,20 +73,13 @@ export function writeFilterTable(
   },
 ): void {
   const bytes = groups.reduce((sum, group) => sum + groupBytes(group), 0);
-  sections.numbers(section.filters, Float64Array.of(filterKinds[kind], offset, bytes));
-  sections.numbers(
-    section.filterGroups,
-    Float64Array.from(
-      groups.flatMap((group) => [group.domain, group.from, group.blocks, group.slots]),
-    ),
-  );
-  sections.words(
-    section.filterCrcs,
-    Uint32Array.from(groups, ({ crc }) => crc),
-  );
-  for (const domain of domains) {
-    sections.numbers(section.filterBlocks, Float64Array.from(blocks[domain], blockNumber), domain);
-  }
+  sections.numbers(section.filters, [filterKinds[kind], offset, bytes]);
+  const numbers = groups.flatMap((group) => [group.domain, group.from, group.blocks, group.slots]);
+  sections.numbers(section.filterGroups, numbers);
+  const crcs = groups.map(({ crc }) => crc);
+  sections.words(section.filterCrcs, crcs);
+  for (const domain of domains)
+    sections.numbers(section.filterBlocks, blocks[domain].map(blockNumber), domain);
 }
 
 /** Undefined when the file has no filters of a known kind. Throws `internal`. */

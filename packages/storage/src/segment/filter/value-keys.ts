@@ -1,9 +1,10 @@
 import { hashRows, keysOfValues, mix } from "@skald/kernels";
 import type { BytesColumn } from "@skald/model";
+import { runningSum } from "../../bytes.js";
 import type { SortedBlock } from "../layout.js";
 
 /** The metadata of a block: columns by name, and the pairs of the other names. */
-export type BlockValues = Pick<SortedBlock, "metadata" | "more" | "rowCount">;
+type BlockValues = Pick<SortedBlock, "metadata" | "more" | "rowCount">;
 
 /**
  * The first key of each distinct value of a name; an empty value is none. `moreNames` are those of the pairs. The keys are
@@ -21,7 +22,7 @@ export function firstKeys(
   if (more.names.length > 0) {
     const seeds = new Map<number, number>();
     for (const name of more.used) seeds.set(name, seedOf(moreNames[name]!));
-    const column = { bytes: more.values, offsets: offsetsOf(more.valueLengths) };
+    const column = { bytes: more.values, offsets: runningSum(more.valueLengths) };
     addValues(column, more.names.length, (pair) => seeds.get(more.names[pair]!)!);
   }
   return first.keys.subarray(0, first.size);
@@ -102,12 +103,6 @@ function addValues(
     lastSeed = seed;
     first.add(firstKey(seed, high[i]!, low[i]!));
   }
-}
-
-function offsetsOf(lengths: Uint32Array): Uint32Array {
-  const offsets = new Uint32Array(lengths.length + 1);
-  for (let i = 0; i < lengths.length; i++) offsets[i + 1] = offsets[i]! + lengths[i]!;
-  return offsets;
 }
 
 /** The keys of one value of a name. */

@@ -1,22 +1,20 @@
 import { crc32 } from "node:zlib";
 import { dayNs, internal } from "@skald/model";
-import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
-import { wrongChecksum } from "../corrupt.js";
-import { type DigestTable, readDigests } from "../digest/digest-table.js";
-import { readMarks } from "../digest/row-marks.js";
+import { runningSum } from "../../bytes.js";
+import { zstd, zstdContentBytes } from "../../zstd.js";
+import { readDigests, readMarks } from "../digests.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { ImageReader, type IndexImage, writeImage } from "../index-image.js";
 import { SectionReader, section } from "../index-sections.js";
-import { type LevelTable, readLevels } from "../levels/level-table.js";
-import { readSlices, type SliceTable } from "../slices/slice-table.js";
-import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
-import { BlockRuns, decodeRuns, RunColumns, runParts } from "./block-runs.js";
-import { type MoreNames, readMoreNames } from "./more-names.js";
-import { decodeStreams, StreamTable } from "./stream-table.js";
+import { endBytes, type SegmentTrailer, trailerBytes } from "../layout.js";
+import { readLevels, readSlices } from "../run-counts.js";
+import { wrongChecksum } from "../segment.js";
+import { decodeStreams, StreamTable } from "../streams.js";
+import { BlockRuns, decodeRuns, RunColumns, runParts } from "./runs.js";
 
 /** Places of the pages of one column, block by block. */
-export interface ColumnPages {
-  /** Of the levels, which the body follows. */
+interface ColumnPages {
+  /** Offsets of the levels; the body follows them. */
   readonly offsets: Float64Array;
   readonly levelBytes: Float64Array;
   readonly storedBytes: Float64Array;
@@ -31,7 +29,7 @@ export const timestampColumn = 0;
 export const lineColumn = 1;
 export const firstMetadataColumn = 2;
 
-/** An index that is longer when decompressed is refused before it is. */
+/** An index that would be longer when decompressed is refused. */
 const maxIndexBytes = 1024 * 1024 * 1024;
 
 /** Parts of an image; those of the streams follow. */
@@ -87,7 +85,7 @@ export function decodeIndex(
   ]);
 }
 
-/** The own index of a segment over its image; places of pages are decoded when first asked for. */
+/** The own index of a segment over its image. Places of pages and tables are decoded when first asked for. */
 export class SegmentIndex {
   readonly image: IndexImage;
   readonly tenant: string;
@@ -107,13 +105,23 @@ export class SegmentIndex {
   readonly #sections: SectionReader;
   readonly #indexOffset: number;
   readonly #columns = new Map<number, ColumnPages>();
-  #more: MoreNames | undefined;
   readonly #names: (readonly string[])[] = [];
   readonly #nameLists = new Map<string, readonly string[]>();
-  #digests: DigestTable | "none" | undefined;
-  #marks: Uint32Array | "none" | undefined;
-  #levels: LevelTable | "none" | undefined;
-  #slices: SliceTable | "none" | undefined;
+
+  /** The names that share the map of structured metadata. */
+  readonly more = lazy(() => readMoreNames(this.#sections, this.groupBlocks));
+  /** The digests of the rows of each stream; undefined when there are none. */
+  readonly digests = lazy(() => readDigests(this.#sections, this.streams.count));
+  /** A mark of each row, in order: rows with different marks differ. Undefined when there are none. */
+  readonly marks = lazy(() => readMarks(this.#sections, this.rowCount));
+  /** The counts of the runs by level; undefined when there are none. */
+  readonly levels = lazy(() =>
+    readLevels(this.#sections, this.blockCount, (block) => this.runs.of(block).count),
+  );
+  /** The counts of the runs by slices of time; undefined when there are none. */
+  readonly slices = lazy(() =>
+    readSlices(this.#sections, this.blockCount, (block) => this.runs.of(block)),
+  );
 
   constructor(image: IndexImage) {
     const reader = new ImageReader(image);
@@ -140,13 +148,13 @@ export class SegmentIndex {
     this.#indexOffset = indexOffset!;
   }
 
-  /** Ids of the segments that it was merged from; undefined when it was not, or that was not written down. */
+  /** Ids of the segments that it was merged from; undefined when it was not merged, or its writer did not note them. */
   get replaces(): readonly string[] | undefined {
     if (!this.#sections.has(section.replaces)) return undefined;
     return this.#sections.texts(section.replaces);
   }
 
-  /** What a column is called in the file. */
+  /** The name of a column in the file. */
   columnName(column: number): string {
     if (column === timestampColumn) return "timestamp";
     if (column === lineColumn) return "line";
@@ -164,35 +172,15 @@ export class SegmentIndex {
     return pages;
   }
 
-  /** The names that share the map of structured metadata. */
-  more(): MoreNames {
-    this.#more ??= readMoreNames(this.#sections, this.groupBlocks);
-    return this.#more;
-  }
-
   /** Names of the structured metadata that a block has; blocks with the same names share one list. */
   namesOf(block: number): readonly string[] {
     this.#names[block] ??= this.#shared(this.#readNames(block));
     return this.#names[block];
   }
 
-  /** What is written about the filters; undefined when there are none. */
+  /** The table of the filters; undefined when there are none. */
   filters(): FilterTable | undefined {
     return readFilterTable(this.#sections, this.blockCount, this.#indexOffset);
-  }
-
-  /** What is said of the rows of each stream; undefined when nothing is. */
-  digests(): DigestTable | undefined {
-    if (this.#digests === undefined) {
-      this.#digests = readDigests(this.#sections, this.streams.count) ?? "none";
-    }
-    return this.#digests === "none" ? undefined : this.#digests;
-  }
-
-  /** A mark of each row, in their order: rows of different marks differ. Undefined when there are none. */
-  marks(): Uint32Array | undefined {
-    this.#marks ??= readMarks(this.#sections, this.rowCount) ?? "none";
-    return this.#marks === "none" ? undefined : this.#marks;
   }
 
   /** The marks of the rows of a block. */
@@ -203,24 +191,6 @@ export class SegmentIndex {
     let from = 0;
     for (let before = 0; before < block; before++) from += rowsOf(before);
     return marks.subarray(from, from + rowsOf(block));
-  }
-
-  /** What is counted of the runs by level; undefined when nothing is. */
-  levels(): LevelTable | undefined {
-    if (this.#levels === undefined) {
-      const runs = (block: number) => this.runs.of(block).count;
-      this.#levels = readLevels(this.#sections, this.blockCount, runs) ?? "none";
-    }
-    return this.#levels === "none" ? undefined : this.#levels;
-  }
-
-  /** What is counted of the runs by slices of time; undefined when nothing is. */
-  slices(): SliceTable | undefined {
-    if (this.#slices === undefined) {
-      const runs = (block: number) => this.runs.of(block);
-      this.#slices = readSlices(this.#sections, this.blockCount, runs) ?? "none";
-    }
-    return this.#slices === "none" ? undefined : this.#slices;
   }
 
   #readNames(block: number): string[] {
@@ -271,7 +241,64 @@ export class SegmentIndex {
   }
 }
 
-/** What `SegmentIndex.replaces` says of an image. */
+/** Makes a value when it is first asked for, and keeps it. */
+function lazy<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** `SegmentIndex.replaces` of an image. */
 export function replacedBy(image: IndexImage): readonly string[] | undefined {
   return new SegmentIndex(image).replaces;
+}
+
+/** The names without a column of their own. */
+interface MoreNames {
+  readonly names: readonly string[];
+  /** The number of a name; undefined when it is none of them. */
+  numberOf(name: string): number | undefined;
+  /** Numbers of the names that a block has, ascending. */
+  ofBlock(block: number): Float64Array;
+  /** The dictionary of the row group of a block: the number of the name that each code stands for. */
+  dictionary(block: number): readonly number[];
+  /** Levels of the key page of a block. */
+  levels(block: number): number;
+}
+
+function readMoreNames(sections: SectionReader, groupBlocks: Float64Array): MoreNames {
+  const names = sections.texts(section.moreNames);
+  const counts = sections.numbers(section.moreCounts);
+  const ids = sections.numbers(section.moreIds);
+  const levels = sections.numbers(section.moreLevels);
+  const starts = runningSum(counts);
+  const ofBlock = (block: number) => ids.subarray(starts[block], starts[block + 1]);
+  let numbers: ReadonlyMap<string, number> | undefined;
+  const dictionaries = new Map<number, readonly number[]>();
+  return {
+    names,
+    numberOf(name) {
+      numbers ??= new Map(names.map((each, number) => [each, number]));
+      return numbers.get(name);
+    },
+    ofBlock,
+    dictionary(block) {
+      let from = 0;
+      let group = 0;
+      while (block >= from + groupBlocks[group]!) from += groupBlocks[group++]!;
+      const known = dictionaries.get(group);
+      if (known !== undefined) return known;
+      // Codes were given in order of first use, and each block uses its names in ascending order.
+      const seen = new Set<number>();
+      for (let b = from; b < from + groupBlocks[group]!; b++) {
+        for (const id of ofBlock(b)) seen.add(id);
+      }
+      const dictionary = [...seen];
+      dictionaries.set(group, dictionary);
+      return dictionary;
+    },
+    levels: (block) => levels[block]!,
+  };
 }

@@ -20,11 +20,10 @@ import {
   rowsOf,
   sealedRows,
 } from "../../testing/seal-rows.js";
-import { zstd } from "../../zstd/zstd.js";
+import { zstd } from "../../zstd.js";
 import { bytesRange, objectRange } from "../range-reader.js";
 import type { Segment } from "../segment.js";
-import { openSegmentFile } from "./open-file.js";
-import { openSegment, openSegmentAsync } from "./reader.js";
+import { openSegment, openSegmentAsync, openSegmentFile } from "./reader.js";
 
 const identity = { id: "s", tenant: "t" };
 const { signal } = new AbortController();

@@ -1,19 +1,25 @@
 import { internal, type NeedleFormula, type SegmentRef, SkaldError } from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
-import { corruptSegment, corruptSegmentOf } from "../corrupt.js";
 import { FilterReader } from "../filter/filter-reader.js";
 import type { IndexImage } from "../index-image.js";
-import type { AsyncRangeReader, RangeReader, SyncRangeReader } from "../range-reader.js";
-import type {
-  BlockHeader,
-  BlockRange,
-  ColumnSelection,
-  LabelTable,
-  PageSet,
-  Segment,
+import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../layout.js";
+import {
+  type AsyncRangeReader,
+  openOver,
+  type RangeReader,
+  type SyncRangeReader,
+} from "../range-reader.js";
+import {
+  type BlockHeader,
+  type BlockRange,
+  type ColumnSelection,
+  corruptSegment,
+  corruptSegmentOf,
+  type LabelTable,
+  type PageSet,
+  type Segment,
 } from "../segment.js";
-import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../trailer.js";
-import { segmentBlock } from "./block.js";
+import { type ByteRange, PageReader, pageSet, segmentBlock } from "./block.js";
 import {
   decodeIndex,
   firstMetadataColumn,
@@ -21,17 +27,16 @@ import {
   SegmentIndex,
   timestampColumn,
 } from "./index-reader.js";
-import { type ByteRange, PageReader, pageSet } from "./page-reader.js";
 
-/** What must be known of a segment to open it. */
+/** What must be known about a segment to open it. */
 export type SegmentIdentity = Pick<SegmentRef, "id" | "tenant">;
 
-/** Read at once from the end of the file: most often the whole index and more. */
+/** Bytes that are read at once from the end of the file: most often the whole index and more. */
 const tailBytes = 64 * 1024;
 
 /**
- * Opens a segment and decodes its index; no page is read. With the image of an opening before nothing is. Throws `internal`, naming the file, when it was not written
- * by this store, is damaged, or belongs to another tenant.
+ * Opens a segment and decodes its index; reads no page, and nothing at all with the image of an earlier opening. Throws
+ * `internal`, naming the file, when it was not written by this store, is damaged, or belongs to another tenant.
  */
 export function openSegment(
   reader: SyncRangeReader,
@@ -44,7 +49,7 @@ export function openSegment(
   });
 }
 
-/** Reads the own index of a segment of whatever tenant. Throws `internal`, naming the file, as `openSegment` does. */
+/** Reads the own index of a segment of any tenant. Throws `internal`, naming the file, as `openSegment` does. */
 export function openIndex(reader: SyncRangeReader): SegmentIndex {
   return guarded(reader.name, () => {
     const steps = loadIndex(reader.name, reader.sizeBytes);
@@ -54,7 +59,7 @@ export function openIndex(reader: SyncRangeReader): SegmentIndex {
   });
 }
 
-/** The same over an object store. The blocks of the segment read only from pages fetched before. */
+/** Opens a segment of an object store. Its blocks read only from pages that were fetched before. */
 export async function openSegmentAsync(
   reader: AsyncRangeReader,
   identity: SegmentIdentity,
@@ -321,7 +326,7 @@ function lengthOf(range: ByteRange): number {
   return range.to - range.from;
 }
 
-/** Runs a read and names the file in what it throws about its contents. */
+/** Runs a read, and names the file in errors about its contents. */
 function guarded<T>(name: string, read: () => T): T {
   try {
     return read();
@@ -329,4 +334,30 @@ function guarded<T>(name: string, read: () => T): T {
     if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
     throw corruptSegmentOf(error) === undefined ? corruptSegment(name, error) : error;
   }
+}
+
+export interface OpenedSegmentFile {
+  readonly segment: Segment;
+  /** Gives the file descriptor back; the next read opens the file again. */
+  readonly suspend?: () => void;
+  /** Closes the file; the segment must not be read any more. */
+  close(): void;
+}
+
+/**
+ * Opens the segment in a file of this machine, with the image of an earlier opening if there is one. Throws `not_found` when
+ * the file is gone, `unavailable` when too many are open, and `internal`, naming the file, when it cannot be read or is not
+ * what was written.
+ */
+export function openSegmentFile(
+  ref: Pick<SegmentRef, "id" | "tenant" | "location"> & { readonly sizeBytes?: number },
+  image?: IndexImage,
+): OpenedSegmentFile {
+  const { location } = ref;
+  if (location.kind !== "file") throw new Error(`segment ${ref.id} is not a file`);
+  // With the image the file is not touched until a page is read.
+  return openOver(location.path, image === undefined ? undefined : ref.sizeBytes, (file) => {
+    const { suspend, close } = file;
+    return { segment: openSegment(file, ref, image), suspend, close };
+  });
 }

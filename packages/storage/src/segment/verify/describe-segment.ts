@@ -1,33 +1,25 @@
 import { internal } from "@skald/model";
-import { readFooter } from "../../parquet/read-metadata.js";
-import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
+import { readFooter, sumOf } from "../../parquet/footer.js";
+import { zstd, zstdContentBytes } from "../../zstd.js";
 import { filterDomains, groupBytes } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
 import type { SyncRangeReader } from "../range-reader.js";
 import type { SegmentIndex } from "../read/index-reader.js";
 import { openIndex, openSegment } from "../read/reader.js";
 import type { Segment } from "../segment.js";
-import { readEnd } from "./verify-segment.js";
+import { type FoundSegment, readEnd } from "./verify-segment.js";
 
 /** Bytes of a part of a segment, as stored and once decompressed. */
-export interface PartSize {
+interface PartSize {
   readonly name: string;
   readonly storedBytes: number;
   readonly rawBytes: number;
 }
 
-/** What the index and the footer of a segment say of it; no page was read. */
-export interface SegmentDescription {
-  readonly id: string;
-  readonly tenant: string;
-  /** ns since the epoch: start of the UTC day, first and last row */
+/** What the index and the footer of a segment say about it; no page was read. */
+export interface SegmentDescription extends Omit<FoundSegment, "streams"> {
+  /** Start of the UTC day: ns since the epoch. */
   readonly baseNs: bigint;
-  readonly minNs: bigint;
-  readonly maxNs: bigint;
-  readonly rows: number;
-  /** Bytes of the lines. */
-  readonly lineBytes: number;
-  readonly sizeBytes: number;
   readonly rowGroups: number;
   readonly blocks: number;
   readonly streams: number;
@@ -47,7 +39,7 @@ export interface SegmentDescription {
   readonly segment: Segment;
 }
 
-/** Describes a segment of whatever tenant. Throws `internal`, naming the file, when its index or footer is damaged. */
+/** Describes a segment of any tenant. Throws `internal`, naming the file, when its index or footer is damaged. */
 export function describeSegment(reader: SyncRangeReader): SegmentDescription {
   const index = openIndex(reader);
   const segment = openSegment(reader, index, index.image);
@@ -142,8 +134,4 @@ function levelsOf(segment: Segment): SegmentDescription["levels"] {
     }
   }
   return { countedRuns, rows };
-}
-
-function sumOf<T>(items: readonly T[], of: (item: T) => number): number {
-  return items.reduce((sum, item) => sum + of(item), 0);
 }

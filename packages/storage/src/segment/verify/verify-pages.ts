@@ -1,23 +1,36 @@
+import { crc32 } from "node:zlib";
+import { internal } from "@skald/model";
+import { compressDictionaryBytes } from "../../parquet/column-chunk.js";
+import { decodeByteArrays } from "../../parquet/delta.js";
 import {
+  type Bounds,
   type ChunkSummary,
   encodeFooter,
   encodePageIndexes,
-  type RowGroupSummary,
-} from "../../parquet/footer.js";
-import {
   maxPageHeaderBytes,
   type PageHeader,
   type ReadChunk,
   type ReadFooter,
-} from "../../parquet/read-metadata.js";
-import type { Leaf } from "../../parquet/schema.js";
-import type { SegmentIndex } from "../read/index-reader.js";
-import type { SegmentTrailer } from "../trailer.js";
+  type RowGroupSummary,
+  readPageHeader,
+} from "../../parquet/footer.js";
+import { codec, encoding, type Leaf, physicalType } from "../../parquet/format.js";
+import { decodeHybrid } from "../../parquet/hybrid.js";
+import { zstd } from "../../zstd.js";
+import { withPadding } from "../index-sections.js";
+import type { SegmentTrailer } from "../layout.js";
+import type { SyncRangeReader } from "../range-reader.js";
+import {
+  firstMetadataColumn,
+  lineColumn,
+  type SegmentIndex,
+  timestampColumn,
+} from "../read/index-reader.js";
+import type { BlockRange } from "../segment.js";
+import { timeBounds } from "../write/row-group.js";
 import { createdBy, indexPlace } from "../write/writer.js";
-import { type Blocks, type CheckedFile, ChunkWalk, rowsOf } from "./chunk-walk.js";
-import { columnOf, isLabel, nameOf } from "./leaf-columns.js";
 
-/** Something of a file that is not as it was written. */
+/** A part of a file that is not as it was written. */
 export interface Damage {
   /** What it is in: `footer`, `filter at 123`, `column line, page of block 4`. */
   readonly part: string;
@@ -26,17 +39,17 @@ export interface Damage {
   readonly message: string;
 }
 
-export interface VerifiedFile extends CheckedFile {
+interface VerifiedFile extends CheckedFile {
   readonly trailer: SegmentTrailer;
   readonly footer: ReadFooter;
   readonly footerBytes: Uint8Array;
-  /** Told of each thing that is not as it was written. */
+  /** Called for each damage. */
   readonly onDamage: (damage: Damage) => void;
 }
 
 /**
- * Walks over all pages as a reader of Parquet does, holds their headers against the own index and checks their checksums;
- * then makes page indexes and footer anew from what was found, and compares. Yields the bytes that each step read.
+ * Walks over all pages as a reader of Parquet does, compares their headers with the own index and checks their checksums;
+ * then makes page indexes and footer anew from the pages, and compares them. Yields the bytes that each step read.
  */
 export function* verifyPages(file: VerifiedFile): Generator<number, void> {
   const { footer, index, onDamage } = file;
@@ -57,7 +70,7 @@ export function* verifyPages(file: VerifiedFile): Generator<number, void> {
     groups.push({ rowCount: rowsOf(index, blocks), chunks: summaries });
     block = blocks.to;
   }
-  // What damaged pages say of themselves would make everything behind them look damaged.
+  // The headers of damaged pages would make everything behind them look damaged.
   if (!walk.isDamaged) compareMetadata(file, groups, walk.end);
 }
 
@@ -72,7 +85,11 @@ class PageWalk {
   }
 
   /** The chunk as the footer must describe it; undefined when it is damaged. */
-  *chunk(leaf: Leaf, read: ReadChunk, blocks: Blocks): Generator<number, ChunkSummary | undefined> {
+  *chunk(
+    leaf: Leaf,
+    read: ReadChunk,
+    blocks: BlockRange,
+  ): Generator<number, ChunkSummary | undefined> {
     const { offset, storedBytes, rawBytes } = read;
     if (offset !== this.end) {
       this.#tell("footer", offset, `it has column ${nameOf(leaf)} at a wrong place`);
@@ -111,7 +128,7 @@ class PageWalk {
   }
 }
 
-/** Holds page indexes and footer against what they must be, byte by byte. */
+/** Compares page indexes and footer with what they must be, byte by byte. */
 function compareMetadata(file: VerifiedFile, rowGroups: RowGroupSummary[], at: number): void {
   const { reader, index, trailer, footer, footerBytes, onDamage } = file;
   if (footer.createdBy !== createdBy) {
@@ -150,4 +167,224 @@ function hasColumnsOf({ leaves }: ReadFooter, index: SegmentIndex): boolean {
     columns.length === index.columnCount &&
     leaves.every((leaf) => !isLabel(leaf) || names.has(leaf.path[1] as string))
   );
+}
+
+/** What pages are read from and held against. */
+interface CheckedFile {
+  readonly reader: SyncRangeReader;
+  readonly index: SegmentIndex;
+}
+
+/** Rows of some blocks. */
+export function rowsOf({ runs }: SegmentIndex, { from, to }: BlockRange): number {
+  let rows = 0;
+  for (let block = from; block < to; block++) rows += runs.of(block).rowStart.at(-1)!;
+  return rows;
+}
+
+/** Checks the pages of one column of one row group, and says how the footer must describe them. */
+class ChunkWalk {
+  readonly #file: CheckedFile;
+  readonly #leaf: Leaf;
+  readonly #blocks: BlockRange;
+  /** Number of the column in the own index; undefined for labels. */
+  readonly #column: number | undefined;
+  readonly #pages: PageHeader[] = [];
+  #dictionary: PageHeader | undefined;
+  #bounds: ChunkSummary["bounds"];
+
+  constructor(file: CheckedFile, leaf: Leaf, blocks: BlockRange) {
+    this.#file = file;
+    this.#leaf = leaf;
+    this.#blocks = blocks;
+    this.#column = columnOf(leaf, file.index);
+  }
+
+  /** The page that comes next. */
+  get part(): string {
+    const isDictionary = hasDictionary(this.#leaf) && this.#dictionary === undefined;
+    const page = isDictionary ? "dictionary" : `page of block ${this.#block}`;
+    return `column ${nameOf(this.#leaf)}, ${page}`;
+  }
+
+  get #block(): number {
+    return this.#blocks.from + this.#pages.length;
+  }
+
+  /** Checks the page at a place. Throws `internal`. */
+  page(at: number, headBytes: number, end: number): PageHeader {
+    const { reader } = this.#file;
+    const header = readPageHeader(reader.read(at, headBytes));
+    const bodyAt = at + header.headerBytes;
+    if (header.storedBytes < 0 || bodyAt + header.storedBytes > end) {
+      throw internal("page header does not fit the chunk");
+    }
+    const isDictionary = hasDictionary(this.#leaf) && this.#dictionary === undefined;
+    if ((header.kind === "dictionary") !== isDictionary) throw internal("page is of another kind");
+    if (isDictionary) this.#checkDictionary(header);
+    else this.#checkData(header, bodyAt);
+    const stored = reader.read(bodyAt, header.storedBytes);
+    if (crc32(stored) !== header.crc) throw internal("page does not match its checksum");
+    if (isDictionary) this.#takeDictionary(header, stored);
+    else this.#takeData(header, stored);
+    return header;
+  }
+
+  /** Ends the chunk: its description as the footer must have it. */
+  finish(offset: number, storedBytes: number): ChunkSummary {
+    const dictionary = this.#dictionary;
+    const dictionaryBytes =
+      dictionary === undefined ? 0 : dictionary.headerBytes + dictionary.storedBytes;
+    const all = dictionary === undefined ? this.#pages : [dictionary, ...this.#pages];
+    const isCompressed =
+      this.#pages.some(({ compressed }) => compressed) ||
+      (dictionary?.rawBytes ?? 0) > compressDictionaryBytes;
+    const bounds = this.#column === timestampColumn ? this.#timeBounds() : this.#bounds;
+    return {
+      ...{ offset, storedBytes, dictionaryBytes },
+      rawBytes: all.reduce((sum, page) => sum + page.headerBytes + page.rawBytes, 0),
+      codec: isCompressed ? codec.zstd : codec.uncompressed,
+      dataEncoding: encodingOf(this.#leaf),
+      pages: this.#pages.map((page) => ({
+        ...page,
+        storedBytes: page.storedBytes - page.levelBytes,
+        rawBytes: page.rawBytes - page.levelBytes,
+        valueCount: page.valueCount - page.nullCount,
+      })),
+      indexed: this.#column === timestampColumn || isLabel(this.#leaf),
+      ...(bounds === undefined ? {} : { bounds }),
+    };
+  }
+
+  #checkDictionary({ encoding: own, compressed: isSorted }: PageHeader): void {
+    if (own !== encoding.plain || isSorted !== isLabel(this.#leaf))
+      throw internal("page header is not that of its column");
+  }
+
+  #checkData(header: PageHeader, bodyAt: number): void {
+    const { index } = this.#file;
+    const { levelBytes, storedBytes, rawBytes, valueCount, nullCount, rowCount } = header;
+    const isCompressed = storedBytes !== rawBytes;
+    if (header.encoding !== encodingOf(this.#leaf) || header.compressed !== isCompressed)
+      throw internal("page header is not that of its column");
+    if (this.#block >= this.#blocks.to) throw internal("page is one too many");
+    if (isLabel(this.#leaf)) {
+      if (rowCount !== rowsOf(index, this.#blocks) || valueCount !== rowCount)
+        throw internal("page header has other rows");
+      return;
+    }
+    if (this.#column === undefined) return;
+    const { runs } = index;
+    const rows = runs.of(this.#block).rowStart.at(-1)!;
+    const pages = index.pages(this.#column);
+    const block = this.#block;
+    const isAsIndexed =
+      rowCount === rows &&
+      bodyAt === pages.offsets[block] &&
+      levelBytes === pages.levelBytes[block] &&
+      (header.repetitionBytes === 0 || this.#leaf.path.length === 3) &&
+      storedBytes === levelBytes + pages.storedBytes[block]! &&
+      rawBytes === levelBytes + pages.rawBytes[block]! &&
+      valueCount - nullCount === pages.values[block] &&
+      header.crc === pages.crcs[block];
+    if (!isAsIndexed) throw internal("page header is not what the index says");
+  }
+
+  #takeDictionary(header: PageHeader, stored: Uint8Array): void {
+    // A dictionary cannot say whether it is compressed; the writer compresses large ones, and all of a compressed chunk.
+    const isCompressed = header.storedBytes !== header.rawBytes;
+    const raw = isCompressed ? zstd.decompress(stored, header.rawBytes) : stored;
+    const values = plainValues(raw);
+    if (values.length !== header.valueCount) throw internal("dictionary has other values");
+    const min = values[0];
+    const max = values.at(-1);
+    if (isLabel(this.#leaf) && min !== undefined && max !== undefined)
+      this.#bounds = { min, max, pages: [{ min, max }] };
+    this.#dictionary = header;
+  }
+
+  #takeData(header: PageHeader, stored: Uint8Array): void {
+    // Pages of the own index are decoded with their block.
+    if (this.#column === undefined) this.#decode(header, stored);
+    this.#pages.push(header);
+  }
+
+  #decode(header: PageHeader, stored: Uint8Array): void {
+    const { levelBytes, repetitionBytes, rawBytes, compressed, valueCount, nullCount } = header;
+    const levels = new Uint8Array(valueCount);
+    const isMap = !isLabel(this.#leaf);
+    const from = isMap ? decodeHybrid(stored, 1, levels, valueCount) : 0;
+    const to = from + decodeHybrid(stored.subarray(from), 1, levels, valueCount);
+    const present = levels.reduce((sum, level) => sum + level, 0);
+    if (from !== repetitionBytes || to !== levelBytes || present !== valueCount - nullCount)
+      throw internal("page has other levels than its header says");
+    const rest = withPadding(stored.subarray(levelBytes));
+    const body = compressed ? zstd.decompress(rest, rawBytes - levelBytes) : rest;
+    if (!hasDictionary(this.#leaf)) {
+      decodeByteArrays(body, present);
+      return;
+    }
+    const codes = new Uint32Array(present);
+    decodeHybrid(body.subarray(1), body[0] ?? 0, codes, present);
+    const limit = this.#dictionary?.valueCount ?? 0;
+    if (codes.some((code) => code >= limit)) throw internal("page has a code of no value");
+  }
+
+  #timeBounds(): Bounds {
+    const { runs, baseNs } = this.#file.index;
+    const times: { min: number; max: number }[] = [];
+    for (let block = this.#blocks.from; block < this.#blocks.to; block++) {
+      const { minTime, maxTime } = runs.of(block);
+      const min = minTime.reduce((a, b) => Math.min(a, b));
+      times.push({ min, max: maxTime.reduce((a, b) => Math.max(a, b)) });
+    }
+    return timeBounds(baseNs, times);
+  }
+}
+
+function plainValues(bytes: Uint8Array): Uint8Array[] {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const values: Uint8Array[] = [];
+  for (let at = 0; at < buffer.length; ) {
+    if (at + 4 > buffer.length) throw internal("dictionary is cut short");
+    const end = at + 4 + buffer.readUInt32LE(at);
+    if (end > buffer.length) throw internal("dictionary is cut short");
+    values.push(buffer.subarray(at + 4, end));
+    at = end;
+  }
+  return values;
+}
+
+/** The number of a column of Parquet in the own index; undefined for labels. Throws `internal` where that lacks it. */
+export function columnOf({ path }: Leaf, index: SegmentIndex): number | undefined {
+  const [first, second, third] = path;
+  if (first === "timestamp") return timestampColumn;
+  if (first === "line") return lineColumn;
+  if (first === "metadata_more") return index.columnCount - (third === "key" ? 2 : 1);
+  if (first !== "metadata") return undefined;
+  const column = index.metadataNames.indexOf(second as string);
+  if (column < 0) throw internal(`footer has a column ${second} that the index lacks`);
+  return firstMetadataColumn + column;
+}
+
+/** The name of a column in the text about damage. */
+export function nameOf({ path }: Leaf): string {
+  return path.filter((part) => part !== "key_value").join(".");
+}
+
+/** Whether a column is that of a label. */
+export function isLabel({ path }: Leaf): boolean {
+  return path[0] === "labels";
+}
+
+/** Whether the pages of a column have codes. */
+export function hasDictionary(leaf: Leaf): boolean {
+  return encodingOf(leaf) === encoding.rleDictionary;
+}
+
+/** How the values of a column are written. */
+function encodingOf(leaf: Leaf): number {
+  if (leaf.type === physicalType.int64) return encoding.deltaBinaryPacked;
+  const isKey = leaf.path.length === 3 && leaf.path[2] === "key";
+  return isLabel(leaf) || isKey ? encoding.rleDictionary : encoding.deltaLengthByteArray;
 }

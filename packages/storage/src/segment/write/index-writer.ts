@@ -1,17 +1,14 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
-import { DigestWriter } from "../digest/digest-writer.js";
-import { hashBlockRows } from "../digest/row-hash.js";
-import { MarkWriter } from "../digest/row-marks.js";
+import { DigestWriter, MarkWriter } from "../digests.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
-import type { SegmentLayout, SortedBlock } from "../layout.js";
-import { LevelWriter } from "../levels/level-writer.js";
-import { SliceWriter } from "../slices/slice-writer.js";
-import { writeStreams } from "../streams.js";
+import { type SegmentLayout, type SortedBlock, writeStreams } from "../layout.js";
+import { hashBlockRows } from "../row-hash.js";
+import { LevelWriter, SliceWriter } from "../run-counts.js";
 
-/** What the index says of the file as a whole. */
-export interface IndexSummary {
+/** What the index says about the file as a whole. */
+interface IndexSummary {
   readonly id: string;
   readonly tenant: string;
   readonly rowCount: number;
@@ -22,26 +19,45 @@ export interface IndexSummary {
   readonly indexOffset: number;
   readonly footerBytes: number;
   /** Ids of the segments that it was merged from. */
-  readonly replaces?: readonly string[];
+  readonly replaces?: readonly string[] | undefined;
 }
 
 /** The filters as they stand in the file, from `offset` on. */
 export type WrittenFilters = Parameters<typeof writeFilterTable>[2] & { readonly offset: number };
 
+/** Sections of the runs, a number for each run (`runCounts`: for each block). */
+const runSections = [
+  "runCounts",
+  "runStreams",
+  "runRows",
+  "runMinTimes",
+  "runSpans",
+  "runLineBytes",
+] as const;
+
+/** Sections of the pages of a column, and the fact about a page that each has. */
+const pageSections = {
+  pageHeaderBytes: "headerBytes",
+  pageLevelBytes: "levelBytes",
+  pageStoredBytes: "storedBytes",
+  pageRawBytes: "rawBytes",
+  pageValues: "valueCount",
+} as const;
+
 /** Collects the own index of a segment while its blocks are written. */
 export class SegmentIndexWriter {
   readonly #layout: SegmentLayout;
   readonly #runs = {
-    counts: [] as number[],
-    streams: [] as number[],
-    rows: [] as number[],
-    minTimes: [] as number[],
-    spans: [] as number[],
-    lineBytes: [] as number[],
+    runCounts: [] as number[],
+    runStreams: [] as number[],
+    runRows: [] as number[],
+    runMinTimes: [] as number[],
+    runSpans: [] as number[],
+    runLineBytes: [] as number[],
   };
-  readonly #more = { counts: [] as number[], ids: [] as number[] };
+  readonly #moreCounts: number[] = [];
+  readonly #moreIds: number[] = [];
   readonly #groups: (readonly ChunkSummary[])[] = [];
-
   readonly #digests: DigestWriter | undefined;
   readonly #marks = new MarkWriter();
   readonly #levels = new LevelWriter();
@@ -52,7 +68,7 @@ export class SegmentIndexWriter {
     this.#digests = hasDigests ? new DigestWriter() : undefined;
   }
 
-  /** Adds what headers say of a block before its pages are encoded, which use the bytes in front of the lines. */
+  /** Adds what headers say about a block. Comes before its pages are encoded, which use the bytes in front of the lines. */
   summarize(block: SortedBlock): void {
     this.#hash(block);
     this.#levels.add(block);
@@ -70,17 +86,17 @@ export class SegmentIndexWriter {
 
   addBlock(runs: RunTable, moreIds: readonly number[]): void {
     const to = this.#runs;
-    to.counts.push(runs.count);
+    to.runCounts.push(runs.count);
     for (let r = 0; r < runs.count; r++) {
       const minTime = runs.minTime[r]!;
-      to.streams.push(runs.stream[r]!);
-      to.rows.push(runs.rowStart[r + 1]! - runs.rowStart[r]!);
-      to.minTimes.push(minTime);
-      to.spans.push(runs.maxTime[r]! - minTime);
-      to.lineBytes.push(runs.lineBytes[r]!);
+      to.runStreams.push(runs.stream[r]!);
+      to.runRows.push(runs.rowStart[r + 1]! - runs.rowStart[r]!);
+      to.runMinTimes.push(minTime);
+      to.runSpans.push(runs.maxTime[r]! - minTime);
+      to.runLineBytes.push(runs.lineBytes[r]!);
     }
-    this.#more.counts.push(moreIds.length);
-    for (const id of moreIds) this.#more.ids.push(id);
+    this.#moreCounts.push(moreIds.length);
+    for (const id of moreIds) this.#moreIds.push(id);
   }
 
   /** Adds the chunks of a row group that have a page per block. */
@@ -89,41 +105,25 @@ export class SegmentIndexWriter {
   }
 
   finish(summary: IndexSummary, filters: WrittenFilters): Uint8Array {
-    const layout = this.#layout;
+    const { baseNs, streamCount, labels, metadataMore } = this.#layout;
+    const { rowCount, lineBytes, minTime, maxTime, indexOffset, footerBytes } = summary;
     const sections = new SectionWriter();
     sections.texts(section.identity, [summary.tenant, summary.id]);
-    sections.numbers(
-      section.summary,
-      Float64Array.of(
-        Number(layout.baseNs / dayNs),
-        summary.rowCount,
-        summary.lineBytes,
-        summary.minTime,
-        summary.maxTime,
-        layout.streamCount,
-        summary.indexOffset,
-        summary.footerBytes,
-      ),
-    );
-    writeStreams(sections, layout.labels);
-    const runs = this.#runs;
-    sections.numbers(section.runCounts, Float64Array.from(runs.counts));
-    sections.numbers(section.runStreams, Float64Array.from(runs.streams));
-    sections.numbers(section.runRows, Float64Array.from(runs.rows));
-    sections.numbers(section.runMinTimes, Float64Array.from(runs.minTimes));
-    sections.numbers(section.runSpans, Float64Array.from(runs.spans));
-    sections.numbers(section.runLineBytes, Float64Array.from(runs.lineBytes));
+    sections.numbers(section.summary, [
+      ...[Number(baseNs / dayNs), rowCount, lineBytes, minTime, maxTime],
+      ...[streamCount, indexOffset, footerBytes],
+    ]);
+    writeStreams(sections, labels);
+    for (const name of runSections) sections.numbers(section[name], this.#runs[name]);
     this.#writePages(sections);
-    sections.texts(section.moreNames, layout.metadataMore);
-    sections.numbers(section.moreCounts, Float64Array.from(this.#more.counts));
-    sections.numbers(section.moreIds, Float64Array.from(this.#more.ids));
+    sections.texts(section.moreNames, metadataMore);
+    sections.numbers(section.moreCounts, this.#moreCounts);
+    sections.numbers(section.moreIds, this.#moreIds);
     const keys = this.#groups.flatMap((chunks) => chunks.at(-2)?.pages ?? []);
-    sections.numbers(
-      section.moreLevels,
-      Float64Array.from(keys, (page) => page.valueCount + page.nullCount),
-    );
+    const levels = keys.map((page) => page.valueCount + page.nullCount);
+    sections.numbers(section.moreLevels, levels);
     writeFilterTable(sections, filters.offset, filters);
-    this.#digests?.finish(sections, layout.streamCount);
+    this.#digests?.finish(sections, streamCount);
     this.#marks.finish(sections);
     this.#levels.finish(sections);
     this.#slices.finish(sections);
@@ -133,33 +133,20 @@ export class SegmentIndexWriter {
 
   #writePages(sections: SectionWriter): void {
     const groups = this.#groups;
-    const pagesOf = (column: number) => groups.flatMap((chunks) => chunks[column]?.pages ?? []);
+    const chunks = groups.flat();
+    const offsets = chunks.map((chunk) => chunk.offset + chunk.dictionaryBytes);
     sections.texts(section.metadataNames, this.#layout.metadataColumns);
-    sections.numbers(
-      section.groupBlocks,
-      Float64Array.from(groups, (chunks) => chunks[0]?.pages.length ?? 0),
-    );
-    sections.numbers(
-      section.chunkOffsets,
-      Float64Array.from(
-        groups.flatMap((chunks) => chunks.map((chunk) => chunk.offset + chunk.dictionaryBytes)),
-      ),
-    );
-    const columnCount = groups[0]?.length ?? 0;
-    for (let column = 0; column < columnCount; column++) {
-      const pages = pagesOf(column);
-      const put = (id: number, of: (page: (typeof pages)[number]) => number) =>
-        sections.numbers(id, Float64Array.from(pages, of), column);
-      put(section.pageHeaderBytes, (page) => page.headerBytes);
-      put(section.pageLevelBytes, (page) => page.levelBytes);
-      put(section.pageStoredBytes, (page) => page.storedBytes);
-      put(section.pageRawBytes, (page) => page.rawBytes);
-      put(section.pageValues, (page) => page.valueCount);
-      sections.words(
-        section.pageCrcs,
-        Uint32Array.from(pages, (page) => page.crc),
-        column,
-      );
+    const blocks = groups.map((group) => group[0]?.pages.length ?? 0);
+    sections.numbers(section.groupBlocks, blocks);
+    sections.numbers(section.chunkOffsets, offsets);
+    for (let column = 0; column < (groups[0]?.length ?? 0); column++) {
+      const pages = groups.flatMap((group) => group[column]?.pages ?? []);
+      for (const [name, fact] of Object.entries(pageSections)) {
+        const values = pages.map((page) => page[fact]);
+        sections.numbers(section[name as keyof typeof pageSections], values, column);
+      }
+      const crcs = pages.map((page) => page.crc);
+      sections.words(section.pageCrcs, crcs, column);
     }
   }
 }

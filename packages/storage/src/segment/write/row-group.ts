@@ -1,11 +1,15 @@
+import type { RunTable } from "@skald/model";
 import type { ColumnChunk, SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds, ChunkSummary, RowGroupSummary } from "../../parquet/footer.js";
-import type { SchemaNode } from "../../parquet/schema.js";
-import type { SegmentLayout, SortedBlock } from "../layout.js";
-import { BytesColumnWriter, TimestampColumnWriter } from "./columns.js";
-import { LabelColumnWriter, type StreamRun } from "./label-columns.js";
-import { MapColumnWriter } from "./map-column.js";
-import { MoreLabels } from "./more-labels.js";
+import type { SchemaNode } from "../../parquet/format.js";
+import type { LabelColumn, MapRows, SegmentLayout, SortedBlock } from "../layout.js";
+import {
+  BytesColumnWriter,
+  LabelColumnWriter,
+  MapColumnWriter,
+  type StreamRun,
+  TimestampColumnWriter,
+} from "./columns.js";
 
 /**
  * The row group being collected: a chunk of pages per column, a page per block; only the labels have a single page,
@@ -83,7 +87,9 @@ export class RowGroup {
       return chunk;
     };
     const putPaged = (chunk: ColumnChunk) => paged.push(put(chunk.seal(), false));
-    paged.push(put(this.#timestamps.chunk.seal(), true, this.#timeBounds()));
+    paged.push(
+      put(this.#timestamps.chunk.seal(), true, timeBounds(this.#layout.baseNs, this.#times)),
+    );
     putPaged(this.#lines.chunk);
     for (const column of this.#labels) {
       const { chunk, bounds } = column.seal(this.#runs, this.#rowCount);
@@ -144,29 +150,74 @@ export class RowGroup {
   #hasLabelsMore(): boolean {
     return this.#layout.labelsMore.length > 0;
   }
-
-  #timeBounds(): Bounds {
-    const pages = this.#times.map(({ min, max }) => ({
-      min: this.#timeBytes(min),
-      max: this.#timeBytes(max),
-    }));
-    return {
-      min: this.#timeBytes(Math.min(...this.#times.map((time) => time.min))),
-      max: this.#timeBytes(Math.max(...this.#times.map((time) => time.max))),
-      pages,
-    };
-  }
-
-  #timeBytes(time: number): Uint8Array {
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigInt64LE(this.#layout.baseNs + BigInt(time));
-    return bytes;
-  }
 }
 
-export interface SealedGroup {
+/** The bounds of a column of timestamps, given the first and last time of each page in ns since the base. */
+export function timeBounds(
+  baseNs: bigint,
+  pages: readonly { readonly min: number; readonly max: number }[],
+): Bounds {
+  const bytesOf = (time: number): Uint8Array => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(baseNs + BigInt(time));
+    return bytes;
+  };
+  return {
+    min: bytesOf(Math.min(...pages.map(({ min }) => min))),
+    max: bytesOf(Math.max(...pages.map(({ max }) => max))),
+    pages: pages.map(({ min, max }) => ({ min: bytesOf(min), max: bytesOf(max) })),
+  };
+}
+
+interface SealedGroup {
   readonly group: RowGroupSummary;
   /** The chunks that have a page per block, in the order in which the own index counts them. */
   readonly paged: readonly ChunkSummary[];
   readonly parts: readonly Uint8Array[];
+}
+
+/** Labels without a column of their own, by stream; what `labels_more` repeats for each row. */
+class MoreLabels {
+  readonly #ofStream = new Map<number, { name: number; value: Buffer }[]>();
+
+  constructor(columns: readonly LabelColumn[], streamCount: number) {
+    columns.forEach((column, name) => {
+      const values = column.values.map((value) => Buffer.from(value, "utf8"));
+      const streams = column.streams ?? Uint32Array.from({ length: streamCount }, (_, s) => s);
+      streams.forEach((stream, i) => {
+        const pair = { name, value: values[column.codes[i]!]! };
+        const known = this.#ofStream.get(stream);
+        if (known === undefined) this.#ofStream.set(stream, [pair]);
+        else known.push(pair);
+      });
+    });
+  }
+
+  rows(runs: RunTable, rowCount: number): MapRows {
+    const pairStart = new Uint32Array(rowCount + 1);
+    const names: number[] = [];
+    const lengths: number[] = [];
+    const parts: Buffer[] = [];
+    const used = new Set<number>();
+    for (let r = 0; r < runs.count; r++) {
+      const pairs = this.#ofStream.get(runs.stream[r]!) ?? [];
+      for (const { name } of pairs) used.add(name);
+      for (let row = runs.rowStart[r]!; row < runs.rowStart[r + 1]!; row++) {
+        for (const { name, value } of pairs) {
+          names.push(name);
+          lengths.push(value.byteLength);
+          parts.push(value);
+        }
+        pairStart[row + 1] = names.length;
+      }
+    }
+    return {
+      rowCount,
+      pairStart,
+      names: Uint32Array.from(names),
+      valueLengths: Uint32Array.from(lengths),
+      values: Buffer.concat(parts),
+      used: [...used],
+    };
+  }
 }

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { ByteWriter } from "../../bytes.js";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "../../files.js";
 import {
   encodeFooter,
   encodePageIndexes,
@@ -7,20 +8,27 @@ import {
   type RowGroupSummary,
 } from "../../parquet/footer.js";
 import { magic } from "../../parquet/format.js";
-import { sealLevel, zstd } from "../../zstd/zstd.js";
+import { sealLevel, zstd } from "../../zstd.js";
 import type { FilterKind } from "../filter/filter-table.js";
 import { FilterWriter } from "../filter/filter-writer.js";
-import { type NameSplit, type SegmentLayout, type SortedBlock, segmentLayout } from "../layout.js";
-import { trailerBytes, trailerMagic } from "../trailer.js";
-import { AtomicFile } from "./atomic-file.js";
+import {
+  type NameSplit,
+  type SegmentLayout,
+  type SortedBlock,
+  segmentLayout,
+  trailerBytes,
+  trailerMagic,
+} from "../layout.js";
 import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
 import { RowGroup } from "./row-group.js";
 
-/** Blocks of a row group: 16 MiB of raw lines, what other readers skip and share out by. */
+/** Blocks of a row group: 16 MiB of raw lines, the unit in which other readers skip and share out work. */
 export const groupBlocks = 64;
 
 export interface SegmentWriterOptions {
+  /** Where the file appears when it is complete and its bytes are synced (see `sync`). The caller syncs its directory. */
   readonly path: string;
+  /** See keys.ts. */
   readonly id: string;
   readonly tenant: string;
   /** Start of the UTC day: ns since the epoch. */
@@ -29,19 +37,20 @@ export interface SegmentWriterOptions {
   readonly streamTexts: readonly string[];
   /** Every metadata name that blocks may bring. */
   readonly metadata: NameSplit;
-  /** Level of zstd; 1 where absent. */
-  readonly level?: number;
-  /** What filters it gets; ribbons where absent. */
-  readonly filters?: FilterKind;
-  /** False: without agreement digests, which are of use where rows have several copies. */
-  readonly digests?: boolean;
-  /** False: whoever relies on the file syncs it. */
-  readonly sync?: boolean;
+  /** Level of zstd; 1 by default. */
+  readonly level?: number | undefined;
+  /** The kind of its filters; ribbons by default. */
+  readonly filters?: FilterKind | undefined;
+  /** False leaves out the agreement digests, which help where rows have several copies. */
+  readonly digests?: boolean | undefined;
+  /** False leaves it to the caller to sync the file, so that no thread waits for the disk. */
+  readonly sync?: boolean | undefined;
   /** Ids of the segments that it is merged from. */
-  readonly replaces?: readonly string[];
+  readonly replaces?: readonly string[] | undefined;
 }
 
-export interface WrittenSegment {
+/** A segment that was written. */
+export interface SealedSegment {
   readonly rows: number;
   /** Bytes of the lines. */
   readonly bytes: number;
@@ -52,9 +61,9 @@ export interface WrittenSegment {
 }
 
 /**
- * Writes a segment: blocks in, one Parquet file out, in the layout of docs/formats/segment.md. Holds one row group and the
- * filters in memory. The file appears under its path when `finish` returns, its bytes synced unless `sync` is false, and its directory not; before that, or after `abort`,
- * there is nothing there. Blocks the thread; meant for workers.
+ * Writes a segment: blocks in, one Parquet file out, in the layout of docs/formats/segment.md. Holds one row group and
+ * the filters in memory. The file appears under its path when `finish` returns; before that, and after `abort`, nothing is
+ * there. Blocks the thread, so it belongs in workers.
  */
 export class SegmentWriter {
   readonly #options: SegmentWriterOptions;
@@ -81,7 +90,7 @@ export class SegmentWriter {
 
   /** Adds a block; blocks come in the order of their streams, and within a stream of their times. */
   append(block: SortedBlock): void {
-    // before the pages, which use the bytes in front of the lines
+    // Before the pages are encoded, which use the bytes in front of the lines.
     this.#filters.add(block);
     this.#index.summarize(block);
     this.#index.addBlock(block.runs, this.#group.add(block));
@@ -95,7 +104,7 @@ export class SegmentWriter {
   }
 
   /** Writes indexes and footer, and puts the file in its place. A segment without rows is refused. */
-  finish(): WrittenSegment {
+  finish(): SealedSegment {
     if (this.#rows === 0) throw new Error(`segment ${this.#options.id} has no rows`);
     if (this.#group.blockCount > 0) this.#endGroup();
     const pageIndexes = encodePageIndexes(this.#rowGroups, this.#output.sizeBytes);
@@ -144,17 +153,9 @@ export class SegmentWriter {
 
   #encodeIndex(indexOffset: number, footerBytes: number, filters: WrittenFilters): Uint8Array {
     const { id, tenant, replaces } = this.#options;
-    const summary = {
-      id,
-      tenant,
-      rowCount: this.#rows,
-      minTime: this.#minTime,
-      maxTime: this.#maxTime,
-      lineBytes: this.#bytes,
-      footerBytes,
-      indexOffset,
-      ...(replaces === undefined ? {} : { replaces }),
-    };
+    const times = { minTime: this.#minTime, maxTime: this.#maxTime };
+    const counts = { rowCount: this.#rows, lineBytes: this.#bytes, ...times };
+    const summary = { id, tenant, replaces, ...counts, footerBytes, indexOffset };
     const raw = this.#index.finish(summary, filters);
     return zstd.compress(raw, this.#layout.level);
   }
@@ -172,7 +173,7 @@ export class SegmentWriter {
     };
   }
 
-  #summary(): WrittenSegment {
+  #summary(): SealedSegment {
     const { baseNs } = this.#options;
     return {
       rows: this.#rows,
@@ -184,11 +185,63 @@ export class SegmentWriter {
   }
 }
 
-/** Readers parse this form, `<name> version <x.y.z> (build <text>)`, to work around bugs of known writers. */
+/** Readers parse this form, `<name> version <x.y.z> (build <text>)`, to work around bugs of writers that they know. */
 export const createdBy = "skald version 1.0.0 (build segment-1)";
 
 /** The value of the key `skald.index` in the footer, in figures of fixed width. */
 export function indexPlace(offset: number, length: number, crc: number): string {
   const pad = (value: number, digits: number) => String(value).padStart(digits, "0");
   return `${pad(offset, 16)},${pad(length, 10)},${pad(crc, 10)}`;
+}
+
+/**
+ * A file that appears under its name only when its bytes are complete and on disk: it is written as `<path>.tmp`, synced
+ * unless `sync` is false, and renamed. The caller syncs the directory. Blocks the thread.
+ */
+class AtomicFile {
+  readonly path: string;
+  readonly #temporaryPath: string;
+  readonly #sync: boolean;
+  #fd: number | undefined;
+  #sizeBytes = 0;
+
+  constructor(path: string, options: { readonly sync?: boolean | undefined }) {
+    this.path = path;
+    this.#sync = options.sync ?? true;
+    this.#temporaryPath = `${path}.tmp`;
+    this.#fd = openSync(this.#temporaryPath, "w");
+  }
+
+  /** Bytes written so far, which is the place of the next write. */
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  write(bytes: Uint8Array): void {
+    const fd = this.#openFd();
+    let done = 0;
+    while (done < bytes.byteLength) done += writeSync(fd, bytes, done, bytes.byteLength - done);
+    this.#sizeBytes += bytes.byteLength;
+  }
+
+  finish(): void {
+    const fd = this.#openFd();
+    if (this.#sync) fsyncSync(fd);
+    closeSync(fd);
+    this.#fd = undefined;
+    renameSync(this.#temporaryPath, this.path);
+  }
+
+  /** Gives up and removes what was written. */
+  abort(): void {
+    if (this.#fd === undefined) return;
+    closeSync(this.#fd);
+    this.#fd = undefined;
+    rmSync(this.#temporaryPath, { force: true });
+  }
+
+  #openFd(): number {
+    if (this.#fd === undefined) throw new Error(`segment ${this.path} is closed already`);
+    return this.#fd;
+  }
 }

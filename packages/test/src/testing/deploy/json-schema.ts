@@ -5,7 +5,7 @@ const understood = new Set([
   ...["items", "minimum", "maximum", "minLength", "pattern"],
 ]);
 
-/** What of a value does not follow a JSON schema of the words that ours have; another word is an error. */
+/** Describes where a value does not follow a JSON schema; throws at a keyword that it does not know. */
 export function schemaProblems(value: Value, schema: Fields, path = ""): string[] {
   for (const word of Object.keys(schema))
     if (!understood.has(word)) throw new Error(`${word} of a schema is not understood here`);

@@ -3,15 +3,15 @@ import { asFields, type Fields, isFields, readText, type Value } from "./reposit
 interface Types {
   /** "apps/v1 Deployment" -> the name of its type. */
   readonly kinds: Readonly<Record<string, string>>;
-  /** A type's fields with their types in TypeScript's words, a ? behind the name of one that may be left out; or another type. */
+  /** The fields of a type with their TypeScript types; an optional field has a ? after its name. Or the name of another type. */
   readonly types: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 }
 
 const known = JSON.parse(readText("packages/test/testdata/kubernetes.json")) as Types;
 
 /**
- * What is wrong with an object of Kubernetes by the types of its API: kinds and fields that there are not, fields that are
- * missing, values of another type. What an API server checks beyond types (numbers of ports, names) is not looked at.
+ * Describes what is wrong with an object by the types of the Kubernetes API: unknown kinds and fields, missing fields, values
+ * of a wrong type. An API server checks more, such as port numbers and names.
  */
 export function problemsOf(object: Fields): string[] {
   const kind = `${object.apiVersion} ${object.kind}`;

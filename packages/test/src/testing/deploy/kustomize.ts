@@ -20,8 +20,8 @@ const understood = new Set([
 const withoutNamespace = new Set(["Namespace"]);
 
 /**
- * The objects of a kustomization, as far as ours go: resources, components with patches by kind and label, generated maps (without
- * the hash behind their names), namespace, tags of images. What it does not know is an error.
+ * The objects of a kustomization: resources, components with patches by kind and label, generated maps (without the hash after
+ * their names), namespace, image tags. Throws at anything else.
  */
 export function resolveKustomization(folder: string): Fields[] {
   const file = parseYaml(readText(`${folder}/kustomization.yaml`));
@@ -63,7 +63,7 @@ function applyPatches(folder: string, objects: readonly Fields[]): Fields[] {
   return patched;
 }
 
-/** A strategic merge: maps by key, lists of things with names by name, others replaced. */
+/** A strategic merge: maps are merged by key, lists of named things by name, and other lists are replaced. */
 function merge(value: Value, patch: Value): Value {
   if (isFields(value) && isFields(patch)) {
     const result: Record<string, Value> = { ...value };

@@ -1,6 +1,6 @@
 import { asFields, asList, at, type Fields, type Value } from "./repository.js";
 
-/** Objects of a kind. */
+/** The objects of one kind. */
 export function ofKind(objects: readonly Fields[], kind: string): Fields[] {
   return objects.filter((object) => object.kind === kind);
 }
@@ -9,12 +9,12 @@ export function nameOf(object: Fields): string {
   return String(at(object, "metadata", "name"));
 }
 
-/** Deployments and StatefulSets. */
+/** The Deployments and StatefulSets. */
 export function workloadsOf(objects: readonly Fields[]): Fields[] {
   return [...ofKind(objects, "Deployment"), ...ofKind(objects, "StatefulSet")];
 }
 
-/** What is wrong between the objects: names that nothing has, selectors that find nothing, pods that may do too much. */
+/** Describes what is wrong between objects: unknown names, selectors that match nothing, pods with too many rights. */
 export function problemsBetween(objects: readonly Fields[]): string[] {
   const problems: string[] = [];
   const names = new Set(objects.map((object) => `${object.kind} ${nameOf(object)}`));

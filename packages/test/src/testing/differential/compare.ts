@@ -1,10 +1,10 @@
-/** An answer as it came. */
+/** An answer as it was received. */
 export interface Answered {
   readonly status: number;
   readonly text: string;
 }
 
-/** How two answers may differ; the first that applies counts. */
+/** How two answers may differ; the first class that applies counts. */
 export const differenceClasses = [
   "status",
   "error text",
@@ -27,10 +27,10 @@ export interface Difference {
   readonly b: string;
 }
 
-/** Values that differ by less are a matter of the order in which floats were added. */
+/** A smaller relative difference comes from the order in which floats were added. */
 const maxRelativeError = 1e-9;
 
-/** Compares two answers to one call; statistics do not count. Undefined when they say the same. */
+/** Compares two answers to one call without their statistics; undefined when they are equal. */
 export function compareAnswers(a: Answered, b: Answered): Difference | undefined {
   const of = (kind: DifferenceClass, left: unknown, right: unknown): Difference => {
     return { kind, a: shorten(left), b: shorten(right) };
@@ -72,7 +72,7 @@ function parse(text: string): Body | undefined {
   }
 }
 
-/** Labels, values and series: lists whose order says nothing. */
+/** Lists of labels, values and series have no order. */
 function compareLists(a: Body | undefined, b: Body | undefined, of: Make): Difference | undefined {
   const [left, right] = [a, b].map((body) =>
     Array.isArray(body?.data) ? body.data.map(keyOf).sort() : undefined,
@@ -147,7 +147,7 @@ function labelsOf({ stream, metric }: Series): string {
   return keyOf(stream ?? metric ?? {});
 }
 
-/** The same text for the same value, whatever the order of its names. */
+/** A text that is equal for equal values, whatever the order of their keys. */
 function keyOf(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
@@ -155,7 +155,7 @@ function keyOf(value: unknown): string {
   });
 }
 
-/** What each has more often than the other. */
+/** What each list has more often than the other. */
 function apart(a: readonly string[], b: readonly string[]): [string[], string[]] {
   const counts = new Map<string, number>();
   for (const text of a) counts.set(text, (counts.get(text) ?? 0) + 1);

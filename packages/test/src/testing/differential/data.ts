@@ -1,6 +1,6 @@
 import { type Random, seededRandom } from "@skald/testkit";
 
-/** Streams of the JSON body of a push. */
+/** A stream of the JSON body of a push. */
 export interface PushStream {
   readonly stream: Readonly<Record<string, string>>;
   readonly values: readonly (
@@ -9,7 +9,7 @@ export interface PushStream {
   )[];
 }
 
-/** How much the rows are apart from each other at most; many have the time of the one before. */
+/** The largest step between the times of two rows; many rows have the time of the row before. */
 const maxStepMs = 90_000;
 
 export interface DataOptions {
@@ -17,13 +17,12 @@ export interface DataOptions {
   /** Time of the last row, ms since the epoch. */
   readonly endMs: number;
   readonly rowCount: number;
-  /** Gives one row in six the time of the one before it: of other streams, which of them a limit keeps is up to the server. */
+  /** One row in six has the time of the row before it. When the two are of different streams, a limit may keep either. */
   readonly hasTies: boolean;
 }
 
 /**
- * Pushes with rows in order of time: the same for the same options. Labels, names and texts are those that the random
- * queries ask for.
+ * Pushes with rows in order of time, equal for equal options. The random queries ask for the same labels, names and texts.
  */
 export function randomPushes({ seed, endMs, rowCount, hasTies }: DataOptions): PushStream[][] {
   const random = seededRandom(seed);
@@ -50,7 +49,7 @@ export function randomPushes({ seed, endMs, rowCount, hasTies }: DataOptions): P
   return pushes;
 }
 
-/** One of the list. */
+/** A random element of the list. */
 export function pick<T>(random: Random, list: readonly T[]): T {
   return list[random(list.length)] as T;
 }

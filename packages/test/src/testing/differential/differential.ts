@@ -2,7 +2,7 @@ import { type Answered, compareAnswers, type Difference, type DifferenceClass } 
 import type { PushStream } from "./data.js";
 import type { Asked } from "./queries.js";
 
-/** Calls at a time. */
+/** The number of calls at a time. */
 const width = 4;
 const tries = 3;
 
@@ -13,7 +13,7 @@ export interface ServerAddress {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Pushes in order; fails with the text of a refusal. */
+/** Sends the pushes in order; throws with the text of a refusal. */
 export async function pushAll(
   server: ServerAddress,
   pushes: readonly (readonly PushStream[])[],
@@ -27,7 +27,7 @@ export async function pushAll(
   }
 }
 
-/** Asks everything, some calls at a time; answers in the order of the calls. */
+/** Makes all calls, several at a time; resolves with the answers in the order of the calls. */
 export async function askAll(server: ServerAddress, calls: readonly Asked[]): Promise<Answered[]> {
   const answers: Answered[] = [];
   let next = 0;
@@ -39,7 +39,7 @@ export async function askAll(server: ServerAddress, calls: readonly Asked[]): Pr
   return answers;
 }
 
-/** Differences by class, each with the call that it came from. */
+/** The differences by class, each with its call. */
 export function compareAll(
   calls: readonly Asked[],
   a: readonly Answered[],
@@ -61,7 +61,7 @@ async function ask(server: ServerAddress, { path, params }: Asked): Promise<Answ
     const url = `${server.url}${path}?${new URLSearchParams(params)}`;
     const answer = await fetch(url, { headers: { ...server.headers, ...tenantHeader(server) } });
     const text = await answer.text();
-    // Other load on the machine says nothing about the answer.
+    // An answer that timed out on a busy machine says nothing.
     if (left > 1 && (answer.status === 429 || answer.status === 503)) continue;
     return { status: answer.status, text };
   }

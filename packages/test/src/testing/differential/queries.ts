@@ -8,7 +8,7 @@ export interface Asked {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Of so many queries one is any that the grammar allows; the others are such that find something. */
+/** One query in this many is anything that the grammar allows; the others find something. */
 const anyQueryEvery = 4;
 const secondNs = 1_000_000_000n;
 

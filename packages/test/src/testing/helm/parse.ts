@@ -1,4 +1,4 @@
-/** A part of a template of Helm, which is one of Go's. */
+/** A part of a Helm template: https://pkg.go.dev/text/template */
 export type Part =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "print"; readonly pipeline: Pipeline }
@@ -22,10 +22,10 @@ export type Part =
       readonly other: Part[];
     };
 
-/** Commands, each of which gets what the one before gave as its last argument. */
+/** Commands; each gets the result of the one before as its last argument. */
 export type Pipeline = readonly (readonly Term[])[];
 
-/** A term, and the fields that are followed from it. */
+/** A term, with the fields that are read from it. */
 export interface Term {
   readonly head:
     | { readonly kind: "literal"; readonly value: string | number | boolean | null }
@@ -35,7 +35,7 @@ export interface Term {
   readonly fields: readonly string[];
 }
 
-/** A file's parts and what it defines; throws on what ours do not use. */
+/** The parts of a file and the templates that it defines; throws at syntax that it does not know. */
 export function parseTemplate(text: string): { parts: Part[]; defined: Map<string, Part[]> } {
   const defined = new Map<string, Part[]>();
   const reader = new BlockReader(cut(text), defined);
@@ -48,7 +48,7 @@ interface Piece {
   readonly text: string;
 }
 
-/** Texts and actions in turn, with the white space taken away that dashes ask for. */
+/** Texts and actions in turn, without the white space that dashes remove. */
 function cut(text: string): Piece[] {
   const pieces: Piece[] = [];
   let rest = text;
@@ -78,7 +78,7 @@ class BlockReader {
     this.#defined = defined;
   }
 
-  /** Parts up to an action that starts with one of the words; without words up to the end. */
+  /** The parts before an action that starts with one of the words; all parts when no words are given. */
   readParts(ends: readonly string[]): Part[] {
     const parts: Part[] = [];
     for (;;) {
@@ -164,7 +164,7 @@ function parsePipeline(text: string): Pipeline {
   return pipeline;
 }
 
-/** Takes tokens up to a closing bracket, which stays. */
+/** Takes the tokens before a closing bracket, and leaves the bracket. */
 function readPipeline(tokens: string[]): Pipeline {
   const commands: Term[][] = [[]];
   while (tokens.length > 0 && tokens[0] !== ")") {

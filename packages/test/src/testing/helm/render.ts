@@ -12,13 +12,13 @@ import {
 } from "../deploy/repository.js";
 import { type Part, type Pipeline, parseTemplate, type Term } from "./parse.js";
 
-/** What templates work on: values, and functions that fields of objects are. */
+/** A value of a template; a field of an object may be a function. */
 type Data = Value | ((...args: Data[]) => Data) | { readonly [name: string]: Data };
 type Functions = Readonly<Record<string, (...args: Data[]) => Data>>;
 
 /**
- * The files of a chart as `helm template` would write them, by name, for values laid over its own. It knows the actions and
- * functions of Go, Sprig and Helm that our chart uses, and fails at any other.
+ * The files of a chart by name, as `helm template` would write them, for values merged over the chart's own. It knows the
+ * actions and functions of Go, Sprig and Helm that our chart uses, and throws at others.
  */
 export function renderChart(folder: string, values: Fields, name = "skald"): Map<string, string> {
   const chart = parseYaml(readText(`${folder}/Chart.yaml`));
@@ -43,7 +43,7 @@ export function renderChart(folder: string, values: Fields, name = "skald"): Map
   return new Map(rendered);
 }
 
-/** Values over values, maps by key; null takes a key away, as Helm has it. */
+/** Merges values over others, maps by key; null removes a key, as in Helm. */
 export function merged(base: Fields, over: Fields): Fields {
   const result: Record<string, Value> = { ...base };
   for (const [name, value] of Object.entries(over)) {

@@ -2,15 +2,15 @@ import type { Random } from "@skald/testkit";
 import type { StartedProcess } from "../server.js";
 import type { Deed, Place } from "./place.js";
 
-/** A kind of deed. */
+/** A kind of deed at which a process is killed. */
 interface Moment {
   readonly name: string;
-  /** A process is killed at the nth of them at the latest: what it does in about a second. */
+  /** The kill comes at one of the first `most` deeds of this kind; a process does about as many in a second. */
   readonly most: number;
   readonly is: (deed: Deed) => boolean;
 }
 
-/** When a process is killed that works. */
+/** Moments of a running process. */
 export const moments: readonly Moment[] = [
   { name: "answer", most: 100, is: ({ to }) => to === "client" },
   { name: "object", most: 60, is: ({ to }) => to === "object" },
@@ -30,16 +30,16 @@ export const moments: readonly Moment[] = [
   },
 ];
 
-/** When one is killed that starts. */
+/** Moments of a process that starts. */
 export const startMoments: readonly Moment[] = [
   { name: "line", most: 8, is: ({ to }) => to === "log" },
   { name: "anything", most: 60, is: () => true },
 ];
 
-/** Answers that end the wait for what does not come. */
+/** After this number of answers to a client the process is killed although the deed did not come. */
 const mostAnswers = 200;
 
-/** Which process is killed, and at what. */
+/** The process to kill, and the moments to choose from. */
 export interface KillerOptions {
   readonly place: Place;
   readonly process: StartedProcess;
@@ -47,10 +47,10 @@ export interface KillerOptions {
   readonly random: Random;
 }
 
-/** Kills a process at the nth deed of a kind, both by chance, in the same turn in which it hears of it. */
+/** Kills a process at the nth deed of a kind, both chosen at random, in the same turn in which it learns of the deed. */
 export class Killer {
   readonly moment: Moment;
-  /** Resolves when the process is gone, with whether the deed came; fails with its log when it has ended by itself. */
+  /** Resolves when the process is gone, with true if the deed came; rejects with the log when the process ended by itself. */
   readonly killed: Promise<boolean>;
   readonly #process: StartedProcess;
   readonly #stopWatching: () => void;
@@ -62,7 +62,7 @@ export class Killer {
     this.killed = new Promise((resolve) => {
       this.#resolve = resolve;
     });
-    // Whoever waits does so later.
+    // Nobody may be waiting yet, and a rejection that nobody handles would end the tests.
     this.killed.catch(() => undefined);
     this.#process = process;
     this.moment = moments[random(moments.length)] as Moment;
@@ -75,7 +75,7 @@ export class Killer {
     return this.#left === 0;
   }
 
-  /** Answers whether the process lives on. */
+  /** Returns whether the process lives on. */
   hear(deed: Deed): boolean {
     if (this.isOver) return false;
     if (this.moment.is(deed) && --this.#left === 0) this.#kill(true);
@@ -83,7 +83,7 @@ export class Killer {
     return !this.isOver;
   }
 
-  /** Kills it now, if it lives. */
+  /** Kills the process now if it is alive. */
   end(): void {
     if (this.isOver) return;
     this.#left = 0;

@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { getJson, pushJson, queryStreams } from "../client.js";
 
-/** Rows of one round: what was sent, what was acknowledged, and once a query has told which of the rest were stored, that. */
+/** The rows of one round. */
 interface Round {
   readonly sent: Set<string>;
   readonly acknowledged: Set<string>;
-  /** Set by the first look after the kill. */
+  /** The rows that the first query after the kill found; undefined before. */
   stored: ReadonlySet<string> | undefined;
-  /** Whether a request that names the secrets was sent, and acknowledged. */
+  /** Whether a request to delete the secrets was sent or acknowledged. */
   deletion: "none" | "sent" | "acknowledged";
 }
 
-/** How many rounds are looked at line by line; of older ones the rows are counted. */
+/** The rounds that are compared line by line; the rows of older rounds are only counted. */
 const wholeRounds = 3;
 
 /**
- * What a server that is killed again and again must hold: each acknowledged row once, no row that was not sent, none that was deleted.
- * Rows of round `n` have the label `round="n"`; those with `secret` in them are what is deleted.
+ * The rows that a server must have although it is killed again and again: each acknowledged row once, no row that was not sent,
+ * and no deleted row. Rows of round `n` have the label `round="n"`; deletions remove the rows with `secret` in them.
  */
 export class KnownRows {
   readonly #rounds: Round[] = [];
-  /** Rows that are past their retention: they may be there, once. */
+  /** Rows that are past their retention: each may be there once. */
   readonly #expired = new Set<string>();
 
   begin(): void {
@@ -28,7 +28,7 @@ export class KnownRows {
     this.#rounds.push({ sent, acknowledged, stored: undefined, deletion: "none" });
   }
 
-  /** Pushes rows of this round; what is not acknowledged may be stored or not. */
+  /** Pushes rows of this round; rows that are not acknowledged may be stored or not. */
   async push(url: string, texts: readonly string[]): Promise<void> {
     const round = this.#round;
     const lines = texts.map((text) => `${text} ${randomUUID()}`);
@@ -38,14 +38,14 @@ export class KnownRows {
     if (status === 204) for (const line of lines) round.acknowledged.add(line);
   }
 
-  /** Pushes rows that are past their retention already. */
+  /** Pushes rows that are already past their retention. */
   async pushExpired(url: string, ageMs: number): Promise<void> {
     const lines = [randomUUID(), randomUUID()];
     for (const line of lines) this.#expired.add(line);
     await pushJson(url, { app: "old" }, at(Date.now() - ageMs, lines)).catch(() => 0);
   }
 
-  /** Deletes the secrets of this round; no more of them may be pushed. */
+  /** Deletes the secrets of this round; the caller pushes no more of them. */
   async delete(url: string): Promise<void> {
     const round = this.#round;
     round.deletion = "sent";
@@ -56,7 +56,7 @@ export class KnownRows {
     if ((await asked.catch(() => undefined))?.status === 204) round.deletion = "acknowledged";
   }
 
-  /** What a server gets wrong, in words; empty when nothing. */
+  /** Describes what a server gets wrong; empty when all is right. */
   async check(url: string, whole = wholeRounds): Promise<string[]> {
     const wrong: string[] = [];
     const first = Math.max(0, this.#rounds.length - whole);
@@ -100,7 +100,7 @@ export class KnownRows {
     return wrong.map((text) => `round ${n}: ${text}`);
   }
 
-  /** Rows of the rounds before one, by number only. */
+  /** Compares the number of rows of each round before `first`. */
   async #checkCounts(url: string, first: number): Promise<string[]> {
     const query = 'sum by (round) (count_over_time({app="load"}[1d]))';
     const answer = await getJson<{
@@ -112,7 +112,7 @@ export class KnownRows {
       const got = counts.get(String(n)) ?? 0;
       const want = stored?.size ?? 0;
       const secrets = [...(stored ?? [])].filter((line) => line.startsWith("secret")).length;
-      // A request that was sent and not acknowledged may still be carried out.
+      // The server may still carry out a request that it did not acknowledge.
       const isRight = got === want || (deletion === "sent" && got === want - secrets);
       return isRight ? [] : [`round ${n}: ${got} rows of ${want}`];
     });
@@ -128,7 +128,7 @@ export class KnownRows {
   }
 }
 
-/** Rows of a time, each a nanosecond later. */
+/** Lines with times that start at `ms` and are a nanosecond apart. */
 function at(ms: number, lines: readonly string[]): (readonly [string, string])[] {
   return lines.map((line, i) => [String(BigInt(ms) * 1_000_000n + BigInt(i)), line] as const);
 }

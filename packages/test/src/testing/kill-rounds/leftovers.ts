@@ -11,13 +11,13 @@ import {
 } from "@skald/storage";
 import { filesBelow } from "../server.js";
 
-/** A store as a test sees it, without the program. */
+/** The objects of a store, read without the program. */
 export interface SeenStore {
   keys(): string[];
   read(key: string): Uint8Array;
 }
 
-/** The store of a folder. */
+/** The store in a data folder. */
 export function folderStore(folder: string): SeenStore {
   const chunks = join(folder, "chunks");
   return {
@@ -27,14 +27,14 @@ export function folderStore(folder: string): SeenStore {
 }
 
 /**
- * Files and objects that nothing refers to once a process has had its time: unfinished files, local segments that the store
- * has not, marks of none, segments that the index of their day does not count, indexes that are not the newest. Empty when all is as it should be.
+ * Files and objects that an idle process should have removed: unfinished files, local segments that are not in the store, marks
+ * without a segment, segments that the index of their day does not name, and old indexes.
  */
 export function findLeftovers(folder: string, store: SeenStore): string[] {
   return [...localLeftovers(folder), ...storeLeftovers(store)];
 }
 
-/** What a killed process was doing, as its files tell. */
+/** The steps that a killed process was in, as its files show them. */
 export function stepsCutShort(folder: string, store: SeenStore): Set<string> {
   const steps = new Set<string>();
   const ingester = filesBelow(join(folder, "ingester", "segments"), "");
@@ -66,13 +66,13 @@ function localLeftovers(folder: string): string[] {
       (path) =>
         /^(ingester|compactor|chunks\/\.tmp)\//.test(path) && !kept.test(path) && !isUploaded(path),
     ),
-    // The one that is written to.
+    // The newest log is still written to.
     ...logs.slice(0, -1),
     ...(folders.size > 1 ? folders : []),
   ];
 }
 
-/** What a process has for as long as it runs, and what is no copy of anything. */
+/** Files that a process keeps while it runs, and files that are not copies. */
 const kept =
   /\/lock(\.owner)?$|^compactor\/delete-requests\.json$|^ingester\/quarantine\/|^ingester\/segments\/uploads\.marked$/;
 
@@ -86,7 +86,7 @@ function storeLeftovers(store: SeenStore): string[] {
   );
 }
 
-/** Days of all tenants, each with its newest index. */
+/** The days of all tenants, each with its newest index and its keys. */
 function days(store: SeenStore): { index: DayIndex | undefined; keys: string[] }[] {
   const byDay = new Map<string, string[]>();
   for (const key of store.keys()) {

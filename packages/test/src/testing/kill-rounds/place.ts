@@ -1,32 +1,33 @@
+import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
+import { join, relative } from "node:path";
 import { S3Server } from "@skald/testkit";
 import { makeFolder } from "../server.js";
 import { folderStore, type SeenStore } from "./leftovers.js";
-import { watchFiles } from "./watch-files.js";
 
-/** Something that a process did, as others see it. */
+/** Something that a process did, as seen from outside. */
 export interface Deed {
   readonly to: "object" | "file" | "client" | "log";
-  /** The key of an object, the path of a file below its folder. */
+  /** The key of an object, or the path of a file below the folder. */
   readonly name: string;
-  /** It is there no more. */
+  /** Whether the object or file was deleted. */
   readonly isGone: boolean;
 }
 
-/** Told of a deed; answers whether an object is put or deleted that it is told of before that is done. */
+/** Called with each deed. For objects of a bucket the call comes before the deed, and false prevents it. */
 type Heard = (deed: Deed) => boolean;
 
-/** Where rows and segments are kept, in the eyes of a test. */
+/** A place where rows and segments are kept. */
 export interface Place {
   readonly folder: string;
-  /** Flags of a process that works there. */
+  /** Flags of a process that works on this place. */
   readonly flags: readonly string[];
   readonly store: SeenStore;
-  /** Tells of each deed; answers how to stop that. */
+  /** Calls `heard` with each deed until the returned function is called. */
   watch(heard: Heard): () => void;
   close(): Promise<void>;
 }
 
-/** All in one folder. */
+/** Everything is in one folder. */
 export async function folderPlace(flags: readonly string[]): Promise<Place> {
   const folder = makeFolder();
   return {
@@ -36,7 +37,7 @@ export async function folderPlace(flags: readonly string[]): Promise<Place> {
   };
 }
 
-/** Segments in a bucket, the rest in a folder. */
+/** Segments are in a bucket, everything else in a folder. */
 export async function bucketPlace(flags: readonly string[]): Promise<Place> {
   const bucket = new S3Server();
   const { host } = new URL(await bucket.open());
@@ -67,10 +68,51 @@ export async function bucketPlace(flags: readonly string[]): Promise<Place> {
   };
 }
 
-/** Tells of objects of a store in a folder too, when they are put or deleted. */
+/** Reports the files of a folder; files of its store are reported as objects. */
 function watchFolder(folder: string, heard: Heard): () => void {
   return watchFiles(folder, (path, isGone) => {
     const [, key] = /^chunks\/(tenant=.*)/.exec(path) ?? [];
     heard({ to: key === undefined ? "file" : "object", name: key ?? path, isGone });
   });
+}
+
+/**
+ * Calls `heard` when a file below a folder appears, disappears or is renamed, until the returned function is called. A recursive
+ * `watch` reads whole folders at each change on Linux, which would slow the process down.
+ */
+function watchFiles(folder: string, heard: (path: string, isGone: boolean) => void): () => void {
+  const watchers = new Map<string, FSWatcher>();
+  const forget = (path: string) => {
+    watchers.get(path)?.close();
+    watchers.delete(path);
+  };
+  const add = (path: string) => {
+    if (watchers.has(path)) return;
+    const watcher = watch(path, (event, name) => {
+      if (event === "rename" && name !== null) hear(join(path, name));
+    });
+    // The folder was deleted.
+    watcher.on("error", () => forget(path));
+    watchers.set(path, watcher);
+    for (const entry of readdirSync(path, { withFileTypes: true }))
+      if (entry.isDirectory()) add(join(path, entry.name));
+  };
+  const hear = (path: string) => {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats?.isDirectory() !== true) {
+      forget(path);
+      heard(relative(folder, path), stats === undefined);
+      return;
+    }
+    try {
+      add(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      forget(path);
+    }
+  };
+  add(folder);
+  return () => {
+    for (const path of [...watchers.keys()]) forget(path);
+  };
 }

@@ -1,7 +1,7 @@
-import type { RawHandler } from "../../server/http-server.js";
+import { endResponse } from "../answer.js";
 import { readBody } from "../body.js";
-import { endResponse } from "../end-response.js";
-import { jsonResponse, type Route } from "../types.js";
+import type { RawHandler } from "../http-server.js";
+import { jsonResponse, type Route } from "../route.js";
 
 /** Answers with what was asked. */
 export const echo: Route = {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
-import { HttpServer, type HttpServerOptions } from "../../server/http-server.js";
-import { type HttpResponse, textResponse } from "../types.js";
+import { HttpServer, type HttpServerOptions } from "../http-server.js";
+import { type HttpResponse, textResponse } from "../route.js";
 
 const started: HttpServer[] = [];
 

@@ -1,0 +1,341 @@
+import type { Ingester, PushOutcome, PushRefusal, PushRequest } from "@skald/contracts";
+import {
+  type Batch,
+  type BatchStream,
+  errorCodeOf,
+  SkaldError,
+  textForClients,
+  unavailable,
+} from "@skald/model";
+import type { Ring, RingInstance, WritePlan, WriteTarget } from "@skald/ring";
+import type { PushTarget, PushTargetOptions } from "./distributor.js";
+import type { DistributorMetrics } from "./metrics.js";
+
+export interface ReplicatorOptions {
+  readonly ring: Pick<Ring, "view" | "replicas">;
+  /** Returns a client of a member of the ring. */
+  readonly ingesterOf: (instance: RingInstance) => Pick<Ingester, "push">;
+  /** Number of ingesters that get a tenant's streams; 0 means all. */
+  readonly shardSizeOf?: (tenant: string) => number;
+  /** Time limit of a push to an ingester. */
+  readonly timeoutMs: number;
+  /** Bytes of unanswered pushes to one ingester; beyond them it gets no more, and the others go on. */
+  readonly maxBytesBehind: number;
+  readonly metrics: Pick<DistributorMetrics, "ingesterAppends" | "ingesterAppendFailures">;
+  /** Returns a signal that is aborted after a time. */
+  readonly timeout?: (ms: number) => AbortSignal;
+}
+
+/** Size of a row in columns. */
+const bytesPerRow = 32;
+
+/**
+ * Writes to the ingesters of a ring. Each stream goes to as many ingesters as there are copies, and is stored when a quorum
+ * has it. Calls to the other ingesters continue after the answer, within limits of time and bytes.
+ */
+export class Replicator implements PushTarget {
+  readonly #options: ReplicatorOptions;
+  /** Bytes of unanswered pushes, by the id of the ingester. */
+  readonly #behind = new Map<string, number>();
+
+  constructor(options: ReplicatorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Stores a batch. Throws unavailable when there are too few ingesters, and the failure of one when too few of them store a
+   * stream; some streams may be stored then. The batch must not change until the promise given to `hold` settles.
+   */
+  async push(request: PushRequest, { hold }: PushTargetOptions): Promise<PushOutcome> {
+    const { tenant, batch } = request;
+    const plan = this.#plan(tenant, batch);
+    const signal = (this.#options.timeout ?? AbortSignal.timeout)(this.#options.timeoutMs);
+    const tally = new WriteTally(plan, batch.streams.length);
+    const parts = new BatchParts(batch);
+    return new Promise((resolve, reject) => {
+      const calls = plan.targets.map(async (target, i) => {
+        const sent = { tenant, batch: parts.of(target) };
+        const verdict = tally.add(i, await this.#send(target.instance, sent, signal));
+        if (verdict?.kind === "stored") resolve({ refusals: verdict.refusals });
+        if (verdict?.kind === "failed") reject(asServerError(verdict.error));
+      });
+      const all = Promise.all(calls);
+      hold?.(all);
+      all.catch(reject);
+    });
+  }
+
+  #plan(tenant: string, batch: Batch): WritePlan {
+    const { ring, shardSizeOf } = this.#options;
+    const size = shardSizeOf?.(tenant) ?? 0;
+    const view = size > 0 ? ring.view.shard(tenant, Math.max(size, ring.replicas)) : ring.view;
+    return view.planWrites(Uint32Array.from(batch.streams, ({ text }) => tokenOf(tenant, text)));
+  }
+
+  /** Never rejects: a failure is a reply. */
+  async #send(
+    { id, ...instance }: RingInstance,
+    request: PushRequest,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    const { metrics, ingesterOf, maxBytesBehind } = this.#options;
+    const labels = { ingester: id };
+    const bytes = sizeOf(request.batch);
+    const behind = this.#behind.get(id) ?? 0;
+    metrics.ingesterAppends.inc(labels);
+    try {
+      if (behind > 0 && behind + bytes > maxBytesBehind)
+        throw unavailable(`it does not keep up, ${behind} bytes wait for it`);
+      this.#behind.set(id, behind + bytes);
+      try {
+        return await ingesterOf({ id, ...instance }).push(request, { signal });
+      } finally {
+        this.#give(id, bytes);
+      }
+    } catch (failure) {
+      metrics.ingesterAppendFailures.inc(labels);
+      return { failure: namedFailure(id, failure) };
+    }
+  }
+
+  #give(id: string, bytes: number): void {
+    const left = (this.#behind.get(id) ?? 0) - bytes;
+    if (left > 0) this.#behind.set(id, left);
+    else this.#behind.delete(id);
+  }
+}
+
+/** The parts of a batch for ingesters; those that get the same streams get the same object. */
+class BatchParts {
+  readonly #batch: Batch;
+  readonly #parts = new Map<string, Batch>();
+
+  constructor(batch: Batch) {
+    this.#batch = batch;
+  }
+
+  of({ keys }: WriteTarget): Batch {
+    if (keys.length === this.#batch.streams.length) return this.#batch;
+    const name = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength).toString("latin1");
+    const known = this.#parts.get(name);
+    if (known !== undefined) return known;
+    const part = takeStreams(this.#batch, keys);
+    this.#parts.set(name, part);
+    return part;
+  }
+}
+
+const fnvBasis = 0x811c9dc5;
+const fnvPrime = 0x01000193;
+
+/** The place of a stream in the ring: FNV-1a of its tenant and its canonical labels, then the finalizer of MurmurHash3. */
+function tokenOf(tenant: string, text: string): number {
+  let hash = addText(addText(fnvBasis, tenant), text);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+function addText(basis: number, text: string): number {
+  let hash = basis;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), fnvPrime);
+  return hash;
+}
+
+function sizeOf({ rowCount, lineBytes, metaValueLength }: Batch): number {
+  return lineBytes + sumOf(metaValueLength) + rowCount * bytesPerRow;
+}
+
+/** Names the ingester that is gone or slow, which is not a program fault. */
+function namedFailure(id: string, cause: unknown): unknown {
+  if (errorCodeOf(cause) !== "unavailable") return cause;
+  return unavailable(`ingester ${id}: ${textForClients(cause)}`, { cause });
+}
+
+/** A client may retry a push that failed as a whole, whatever error an ingester gave. */
+function asServerError(cause: unknown): unknown {
+  if (!(cause instanceof SkaldError) || cause.status === 400 || cause.status === 429) return cause;
+  const { message: text, code } = cause;
+  return new SkaldError("unavailable", text, { cause, status: code === "internal" ? 500 : 503 });
+}
+
+/** The reply of one ingester; a failure is the error of its call. */
+type Reply = PushOutcome | { readonly failure: unknown };
+
+/** The outcome for all streams of a push. */
+type Verdict =
+  | { readonly kind: "stored"; readonly refusals: readonly PushRefusal[] }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/**
+ * Counts the replies to one push, stream by stream. A stream is stored once a quorum stored it without a refusal. It is
+ * refused once so many ingesters refused rows of it that the others are not a quorum. It has failed once so many calls
+ * failed that the answers cannot be a quorum.
+ */
+class WriteTally {
+  readonly #plan: WritePlan;
+  /** Streams by target: the plan's keys, or one group for all streams. */
+  readonly #groups: readonly Uint32Array[];
+  readonly #clean: Uint16Array;
+  readonly #refused: Uint16Array;
+  readonly #failed: Uint16Array;
+  readonly #replies: (Reply | undefined)[];
+  #undecided: number;
+
+  constructor(plan: WritePlan, streams: number) {
+    this.#plan = plan;
+    // Most pushes go to the same ingesters as a whole, and one group is enough.
+    const isOne = plan.targets.length === plan.copies;
+    const groups = isOne ? 1 : streams;
+    this.#groups = plan.targets.map(({ keys }) => (isOne ? Uint32Array.of(0) : keys));
+    this.#clean = new Uint16Array(groups);
+    this.#refused = new Uint16Array(groups);
+    this.#failed = new Uint16Array(groups);
+    this.#replies = plan.targets.map(() => undefined);
+    this.#undecided = groups;
+  }
+
+  /** Adds the reply of a target of the plan; returns the verdict as soon as there is one. */
+  add(target: number, reply: Reply): Verdict | undefined {
+    this.#replies[target] = reply;
+    const isClean = !("failure" in reply) && reply.refusals.length === 0;
+    const counts = isClean ? this.#clean : "failure" in reply ? this.#failed : this.#refused;
+    for (const group of this.#groups[target]!) {
+      const wasDecided = this.#isDecided(group);
+      counts[group]!++;
+      const canAnswer = this.#plan.copies - this.#failed[group]! >= this.#plan.quorum;
+      if (!canAnswer) return { kind: "failed", error: this.#failureOf(group) };
+      if (!wasDecided && this.#isDecided(group)) this.#undecided--;
+    }
+    return this.#undecided > 0 ? undefined : { kind: "stored", refusals: this.#refusals() };
+  }
+
+  #isDecided(group: number): boolean {
+    const { copies, quorum } = this.#plan;
+    const clean = this.#clean[group]!;
+    const answers = clean + this.#refused[group]!;
+    if (clean >= quorum) return true;
+    const canBecomeClean = copies - this.#refused[group]! - this.#failed[group]! >= quorum;
+    return answers >= quorum && !canBecomeClean;
+  }
+
+  /** The first failure of a stream, in the order of the plan. */
+  #failureOf(group: number): unknown {
+    const failures = this.#replies.filter(
+      (reply, i) => reply !== undefined && "failure" in reply && this.#groups[i]!.includes(group),
+    );
+    return (failures[0] as { failure: unknown }).failure;
+  }
+
+  /** The refusals of the targets of a refused stream; equal ones count once. */
+  #refusals(): PushRefusal[] {
+    const merged = new Map<string, PushRefusal>();
+    for (const [i, reply] of this.#replies.entries()) {
+      if (reply === undefined || "failure" in reply || reply.refusals.length === 0) continue;
+      const isRefused = this.#groups[i]!.some((group) => this.#clean[group]! < this.#plan.quorum);
+      if (!isRefused) continue;
+      for (const one of reply.refusals) {
+        const key = JSON.stringify([one.status, one.reason, one.message]);
+        const known = merged.get(key);
+        if (known === undefined || known.entries < one.entries) merged.set(key, one);
+      }
+    }
+    return [...merged.values()];
+  }
+}
+
+/** A half-open range of a column. */
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+type Column = Float64Array | Uint32Array | Uint8Array;
+
+/**
+ * Returns the rows of some streams of a batch as a batch of their own; streams are given by index, ascending. Lines and
+ * values are shared. The body as received is left out.
+ */
+function takeStreams(batch: Batch, indexes: Uint32Array): Batch {
+  const streams = Array.from(indexes, (index) => batch.streams[index] as BatchStream);
+  // The rows of a stream are contiguous, and so are those of neighbours.
+  const rows = join(streams.map(({ rowStart, rowEnd }) => ({ from: rowStart, to: rowEnd })));
+  const { metaStart } = batch;
+  const pairs = rows.map(({ from, to }) => ({ from: metaStart[from]!, to: metaStart[to]! }));
+  const rowCount = lengthOf(rows);
+  const pairCount = lengthOf(pairs);
+  const lineLength = gather(batch.lineLength, rows, new Uint32Array(rowCount));
+  return {
+    rowCount,
+    streams: place(streams),
+    seconds: gather(batch.seconds, rows, new Float64Array(rowCount)),
+    nanos: gather(batch.nanos, rows, new Uint32Array(rowCount)),
+    bytes: batch.bytes,
+    lineStart: gather(batch.lineStart, rows, new Uint32Array(rowCount)),
+    lineLength,
+    metaStart: startsOf(metaStart, rows, rowCount),
+    metaName: gather(batch.metaName, pairs, new Uint32Array(pairCount)),
+    metaValueStart: gather(batch.metaValueStart, pairs, new Uint32Array(pairCount)),
+    metaValueLength: gather(batch.metaValueLength, pairs, new Uint32Array(pairCount)),
+    metaNames: batch.metaNames,
+    levels: gather(batch.levels, rows, new Uint8Array(rowCount)),
+    lineBytes: sumOf(lineLength),
+  };
+}
+
+/** Gives streams contiguous rows. */
+function place(streams: readonly BatchStream[]): BatchStream[] {
+  let end = 0;
+  return streams.map((stream) => {
+    const rowStart = end;
+    end += stream.rowEnd - stream.rowStart;
+    return { ...stream, rowStart, rowEnd: end };
+  });
+}
+
+/** Joins stretches that touch, and drops empty ones. */
+function join(stretches: readonly Stretch[]): Stretch[] {
+  const joined: { from: number; to: number }[] = [];
+  for (const { from, to } of stretches) {
+    const last = joined.at(-1);
+    if (last?.to === from) last.to = to;
+    else if (to > from) joined.push({ from, to });
+  }
+  return joined;
+}
+
+/** Copies stretches of a column next to each other. */
+function gather<T extends Column>(column: T, stretches: readonly Stretch[], into: T): T {
+  let at = 0;
+  for (const { from, to } of stretches) {
+    into.set(column.subarray(from, to), at);
+    at += to - from;
+  }
+  return into;
+}
+
+/** The start of the metadata pairs of each row, and the end of the last. */
+function startsOf(metaStart: Uint32Array, rows: readonly Stretch[], rowCount: number): Uint32Array {
+  const starts = new Uint32Array(rowCount + 1);
+  let row = 0;
+  let pair = 0;
+  for (const { from, to } of rows) {
+    const moved = pair - metaStart[from]!;
+    for (let i = from; i < to; i++) starts[row++] = metaStart[i]! + moved;
+    pair = metaStart[to]! + moved;
+  }
+  starts[row] = pair;
+  return starts;
+}
+
+function lengthOf(stretches: readonly Stretch[]): number {
+  let total = 0;
+  for (const { from, to } of stretches) total += to - from;
+  return total;
+}
+
+function sumOf(numbers: Uint32Array): number {
+  let total = 0;
+  for (let i = 0; i < numbers.length; i++) total += numbers[i]!;
+  return total;
+}

@@ -1,0 +1,30 @@
+import { expect, it } from "@jest/globals";
+import { seededRandom, testSeed } from "@skald/testkit";
+import { copyBytes } from "./bytes.js";
+
+it("copies any range between shared and own memory", () => {
+  const random = seededRandom(testSeed());
+  const own = Uint8Array.from({ length: 300 }, () => random(256));
+  const shared = new Uint8Array(new SharedArrayBuffer(300));
+  shared.set(own);
+  for (let run = 0; run < 500; run++) {
+    const from = random(200);
+    const to = from + random(100);
+    const at = random(100);
+    for (const source of [own, shared]) {
+      for (const target of [new Uint8Array(200), new Uint8Array(new SharedArrayBuffer(200))]) {
+        copyBytes(source, from, to, target, at);
+        expect(Array.from(target.subarray(at, at + to - from))).toEqual(
+          Array.from(own.subarray(from, to)),
+        );
+        expect(target.findIndex((byte, i) => byte !== 0 && (i < at || i >= at + to - from))).toBe(
+          -1,
+        );
+      }
+    }
+  }
+});
+
+it("refuses a range that the target has no room for", () => {
+  expect(() => copyBytes(new Uint8Array(100), 0, 100, new Uint8Array(120), 21)).toThrow(RangeError);
+});

@@ -1,0 +1,345 @@
+import type { Block, Labels, NeedleFormula, TimeSlices } from "@skald/model";
+import { type LeafPlan, lastWindowEnd, wantsTimes } from "../plan/plan.js";
+import { type BucketCursor, WindowGrid } from "../plan/window-grid.js";
+import { factsOf } from "../syntax/ast.js";
+import {
+  type BlockSummary,
+  type ColumnNeeds,
+  forEachStretch,
+  type RunHeader,
+  type RunSelection,
+  StreamKeys,
+  type StreamLabels,
+} from "./block-selection.js";
+import { accumulators, CellTable, SampleColumns } from "./cells.js";
+import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
+import {
+  metadataMatters,
+  onlyLevelMatters,
+  PipelineSeries,
+  SeriesIndex,
+  StreamSeries,
+} from "./series.js";
+
+/**
+ * Accumulates the rows of one leaf, in memory bounded by the plan. Blocks and sources may come in any order; of rows
+ * of a stream with equal timestamps first_over_time takes the one added first, last_over_time the one added last. Throws
+ * invalid_argument when the rows break a limit of the plan or end in `__error__`.
+ */
+export interface MetricScan {
+  readonly needs: ColumnNeeds;
+  /** What a block must hold to have a row that counts; absent: nothing is known. */
+  readonly formula: NeedleFormula | undefined;
+  /**
+   * Counts all rows of a run from its header. False when that cannot be done: the run must then be in a selection
+   * given to `addBlock`. Do not offer a run with excluded rows.
+   */
+  addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean;
+  /** Whether `addRun` counts a run from its rows, times and bytes alone. */
+  countsRun(block: BlockSummary, run: Pick<RunHeader, "minTime" | "maxTime">): boolean;
+  /** Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. */
+  addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void;
+  /** What was accumulated; the scan cannot be used afterwards. */
+  finish(): MetricPartial;
+}
+
+/**
+ * Starts a scan of one leaf: compiles its pipeline. `check` is called often, also in the middle of a block, and throws
+ * when the query should stop. Throws invalid_argument when a stage cannot be built.
+ */
+export function startMetricScan(leaf: LeafPlan, check?: () => void): MetricScan {
+  return new LeafScan(leaf, check);
+}
+
+const noNumbers = new Float64Array(0);
+const noOffsets = new Uint32Array(0);
+
+/**
+ * The scan of one leaf. Counts and byte counts without stages are taken from headers and timestamps when no metadata
+ * can change the series of a row; everything else goes through the pipeline.
+ */
+class LeafScan implements MetricScan {
+  readonly needs: ColumnNeeds;
+  readonly formula: NeedleFormula | undefined;
+  readonly #leaf: LeafPlan;
+  readonly #grid: WindowGrid;
+  readonly #index: SeriesIndex;
+  readonly #cells: CellTable;
+  readonly #samples: SampleColumns;
+  readonly #windowRows = new WindowRows();
+  readonly #streamKeys = new StreamKeys();
+  readonly #streamKeyOf = (row: number) => this.#streamKeys.ofRow(row);
+  readonly #pipeline: PipelineSeries;
+  readonly #streams: StreamSeries;
+  /** True when rows can be counted without running the pipeline. */
+  readonly #isPlain: boolean;
+  /** The names of the run that was counted last, because comparing names takes longer than counting a run. */
+  #lastNames:
+    | { readonly names: readonly string[]; readonly matter: "stream" | "level" | "metadata" }
+    | undefined;
+  #lastCursor: { readonly baseNs: bigint; readonly cursor: BucketCursor } | undefined;
+
+  constructor(leaf: LeafPlan, check: (() => void) | undefined) {
+    this.#leaf = leaf;
+    this.#grid = new WindowGrid(leaf);
+    this.#index = new SeriesIndex(leaf.maxSeries);
+    this.#cells = new CellTable(leaf.mode, leaf.maxCells);
+    this.#samples = new SampleColumns(leaf.maxCells);
+    this.#pipeline = new PipelineSeries(leaf, this.#index, check);
+    this.#streams = new StreamSeries(leaf.grouping, this.#index);
+    this.#isPlain = isPlain(leaf);
+    const { lines, metadata } = this.#pipeline.needs;
+    this.formula = this.#pipeline.formula;
+    this.needs = { lines: lines || leaf.mode === "bytes", metadata, timestamps: true };
+  }
+
+  addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean {
+    if (!this.#isPlain) return false;
+    const matter = this.#whatMatters(block.metadataNames);
+    if (matter === "metadata") return false;
+    const cursor = this.#runCursor(block.baseNs);
+    if (!cursor.covers(run.minTime, run.maxTime)) {
+      return matter === "stream" && this.#addSlices(streams, run, cursor);
+    }
+    if (cursor.bucket < 0) return true;
+    if (matter === "level") return this.#addLevels(streams, run, cursor.bucket);
+    const cell = this.#cells.find(this.#streams.find(streams, run.stream), cursor.bucket);
+    this.#cells.rows[cell]! += run.rows;
+    if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += run.lineBytes;
+    return true;
+  }
+
+  countsRun(
+    { baseNs, metadataNames }: BlockSummary,
+    { minTime, maxTime }: Pick<RunHeader, "minTime" | "maxTime">,
+  ): boolean {
+    if (!this.#isPlain || this.#whatMatters(metadataNames) !== "stream") return false;
+    return this.#runCursor(baseNs).covers(minTime, maxTime);
+  }
+
+  addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void {
+    const cursor = this.#grid.cursor(block.baseNs);
+    if (this.#isPlain && !metadataMatters(block.metadataNames(), this.#leaf.grouping)) {
+      this.#addPlain(block, streams, selection, cursor);
+    } else {
+      this.#addThroughPipeline(block, streams, selection, cursor);
+    }
+  }
+
+  finish(): MetricPartial {
+    const { mode } = this.#leaf;
+    const labels: readonly Labels[] = this.#index.labels;
+    if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
+    return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
+  }
+
+  /** Counts a run level by level. */
+  #addLevels(streams: StreamLabels, run: RunHeader, bucket: number): boolean {
+    if (this.#streams.hasLevelLabel(streams, run.stream)) return false;
+    const counts = run.levels?.();
+    if (counts === undefined) return false;
+    counts.levels.forEach((level, i) => {
+      if (counts.rows[i] === 0) return;
+      const series = this.#streams.findLevel(streams, run.stream, level);
+      const cell = this.#cells.find(series, bucket);
+      this.#cells.rows[cell]! += counts.rows[i]!;
+      if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += counts.lineBytes[i]!;
+    });
+    return true;
+  }
+
+  /** Counts a run slice by slice of time; nothing of it when a slice is cut. */
+  #addSlices(streams: StreamLabels, run: RunHeader, cursor: BucketCursor): boolean {
+    const slices = run.slices?.();
+    if (slices === undefined) return false;
+    for (let at = slices.from; at < slices.to; at++) {
+      if (!coversSlice(cursor, slices, at, run)) return false;
+    }
+    let series = -1;
+    let cell = -1;
+    let bucket = -1;
+    for (let at = slices.from; at < slices.to; at++) {
+      if (slices.rows[at] === 0) continue;
+      coversSlice(cursor, slices, at, run);
+      if (cursor.bucket < 0) continue;
+      if (cell < 0 || cursor.bucket !== bucket) {
+        // A series must not appear before one of its rows is known to count.
+        if (series < 0) series = this.#streams.find(streams, run.stream);
+        bucket = cursor.bucket;
+        cell = this.#cells.find(series, bucket);
+      }
+      this.#cells.rows[cell]! += slices.rows[at]!;
+      if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += slices.lineBytes[at]!;
+    }
+    return true;
+  }
+
+  /** Asked with the same names for all runs of a block. */
+  #whatMatters(names: readonly string[]): "stream" | "level" | "metadata" {
+    const known = this.#lastNames;
+    if (known?.names === names) return known.matter;
+    const { grouping } = this.#leaf;
+    const isStream = !metadataMatters(names, grouping);
+    const matter = isStream ? "stream" : onlyLevelMatters(names, grouping) ? "level" : "metadata";
+    this.#lastNames = { names, matter };
+    return matter;
+  }
+
+  #runCursor(baseNs: bigint): BucketCursor {
+    const known = this.#lastCursor;
+    if (known?.baseNs === baseNs) return known.cursor;
+    const cursor = this.#grid.cursor(baseNs);
+    this.#lastCursor = { baseNs, cursor };
+    return cursor;
+  }
+
+  #addPlain(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    cursor: BucketCursor,
+  ): void {
+    const { stream, minTime, maxTime } = block.runs;
+    forEachStretch(block, selection, (run, from, to) => {
+      const isInOne = cursor.covers(minTime[run]!, maxTime[run]!);
+      if (isInOne && cursor.bucket < 0) return;
+      // A series must not appear before one of its rows is known to count.
+      let series = -1;
+      const add = (bucket: number, first: number, end: number) => {
+        if (series < 0) series = this.#streams.find(streams, stream[run]!);
+        this.#addStretch(block, this.#cells.find(series, bucket), first, end);
+      };
+      if (isInOne) add(cursor.bucket, from, to);
+      else forEachBucket(block.timestamps(), from, to, cursor, add);
+    });
+  }
+
+  /** Adds neighbouring rows of one cell. */
+  #addStretch(block: Block, cell: number, from: number, to: number): void {
+    this.#cells.rows[cell]! += to - from;
+    if (this.#leaf.mode !== "bytes") return;
+    const { offsets } = block.lines();
+    this.#cells.value[cell]! += offsets[to]! - offsets[from]!;
+  }
+
+  #addThroughPipeline(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    cursor: BucketCursor,
+  ): void {
+    const windowRows = this.#windowRows;
+    windowRows.select(block, selection, cursor);
+    if (windowRows.count === 0) return;
+    const batch = this.#pipeline.process(block, streams, windowRows);
+    this.#streamKeys.start(block, streams);
+    const { mode } = this.#leaf;
+    const needsTimes = mode === "first" || mode === "last" || mode === "samples";
+    const lines = batch.lines ?? (mode === "bytes" ? block.lines() : undefined);
+    const added = {
+      count: batch.count,
+      rows: batch.rows,
+      series: batch.series,
+      seriesOf: this.#pipeline.seriesOf,
+      bucketOfRow: windowRows.bucketOfRow,
+      values: batch.values ?? noNumbers,
+      times: needsTimes ? block.timestamps() : noNumbers,
+      streamKeyOf: this.#streamKeyOf,
+      timeShift: Number(block.baseNs - lastWindowEnd(this.#leaf.windows)),
+      lineOffsets: lines?.offsets ?? noOffsets,
+      linesByPosition: batch.lines !== undefined,
+    };
+    if (mode === "samples") this.#samples.add(this.#cells, added);
+    else accumulators[mode](this.#cells, added);
+  }
+}
+
+/** Moves to the bucket of a slice of a run; true when all times of the run in the slice share it. */
+function coversSlice(
+  cursor: BucketCursor,
+  { stepNs, first, from }: TimeSlices,
+  at: number,
+  { minTime, maxTime }: RunHeader,
+): boolean {
+  const begin = (first + at - from) * stepNs;
+  return cursor.covers(Math.max(minTime, begin + 1), Math.min(maxTime, begin + stepNs));
+}
+
+/** True when every row counts, with a length and a series that no stage changes. */
+function isPlain({ stages, unwrap, mode, grouping, extract }: LeafPlan): boolean {
+  if (unwrap !== undefined || (mode !== "count" && mode !== "bytes")) return false;
+  if (stages.length === 0) return true;
+  const isOneGroup = grouping?.without === false && grouping.labels.length === 0;
+  const isUnread = mode === "count" && extract === "needed" && isOneGroup;
+  return (
+    isUnread && !stages.map(factsOf).some(({ filters, hasTemplate }) => filters || hasTemplate)
+  );
+}
+
+/** Cuts the rows [from, to) into stretches of one bucket and calls back for those that are in one. */
+function forEachBucket(
+  times: Float64Array,
+  from: number,
+  to: number,
+  cursor: BucketCursor,
+  visit: (bucket: number, from: number, to: number) => void,
+): void {
+  let first = from;
+  while (first < to) {
+    cursor.seek(times[first]!);
+    const { low, high } = cursor;
+    let end = first + 1;
+    while (end < to && times[end]! >= low && times[end]! < high) end++;
+    if (cursor.bucket >= 0) visit(cursor.bucket, first, end);
+    first = end;
+  }
+}
+
+/** The rows of a block that lie in a window of the leaf, ascending, each with its bucket. Reused block by block. */
+export class WindowRows {
+  count = 0;
+  rows = new Uint32Array(0);
+  /** By row number, not by position. */
+  bucketOfRow = new Uint32Array(0);
+
+  /** Selects the rows of the runs without the excluded ones. Reads timestamps only of runs that cross an edge. */
+  select(block: Block, selection: RunSelection, cursor: BucketCursor): void {
+    this.count = 0;
+    if (this.rows.length < block.rowCount) {
+      this.rows = new Uint32Array(block.rowCount);
+      this.bucketOfRow = new Uint32Array(block.rowCount);
+    }
+    forEachStretch(block, selection, (run, from, to) => {
+      const { minTime, maxTime } = block.runs;
+      if (cursor.covers(minTime[run]!, maxTime[run]!)) {
+        if (cursor.bucket >= 0) this.#addAll(from, to, cursor.bucket);
+      } else {
+        this.#addByTime(from, to, block.timestamps(), cursor);
+      }
+    });
+  }
+
+  #addAll(from: number, to: number, bucket: number): void {
+    let { count } = this;
+    for (let row = from; row < to; row++) this.rows[count++] = row;
+    this.bucketOfRow.fill(bucket, from, to);
+    this.count = count;
+  }
+
+  #addByTime(from: number, to: number, times: Float64Array, cursor: BucketCursor): void {
+    const { rows, bucketOfRow } = this;
+    let { count } = this;
+    let { bucket, low, high } = cursor;
+    for (let row = from; row < to; row++) {
+      const time = times[row]!;
+      if (time < low || time >= high) {
+        cursor.seek(time);
+        ({ bucket, low, high } = cursor);
+      }
+      if (bucket < 0) continue;
+      rows[count++] = row;
+      bucketOfRow[row] = bucket;
+    }
+    this.count = count;
+  }
+}

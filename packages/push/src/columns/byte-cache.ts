@@ -1,0 +1,119 @@
+/**
+ * A bounded cache keyed by byte strings, so that a known text costs one lookup and no string. A key belongs to an
+ * owner object: another owner never sees it.
+ *
+ * Two generations make it nearly LRU in constant time: a full young one replaces the old one, and an old entry that is
+ * used becomes young again. Two keys with one hash cost a miss, never a wrong answer and never a chain.
+ */
+export class ByteCache<T> {
+  readonly #maxEntries: number;
+  readonly #maxKeyBytes: number;
+  #young = new Map<number, Entry<T>>();
+  #old = new Map<number, Entry<T>>();
+  #youngKeyBytes = 0;
+
+  /** Keeps at most `maxEntries` keys, of `maxKeyBytes` bytes together. */
+  constructor(bounds: { maxEntries: number; maxKeyBytes: number }) {
+    this.#maxEntries = bounds.maxEntries;
+    this.#maxKeyBytes = bounds.maxKeyBytes;
+  }
+
+  get(owner: object, bytes: Uint8Array, start: number, length: number): T | undefined {
+    const hash = hashWords(bytes, start, length);
+    const young = this.#young.get(hash);
+    if (young !== undefined) {
+      return matches(young, owner, bytes, start, length) ? young.value : undefined;
+    }
+    const old = this.#old.get(hash);
+    if (old === undefined || !matches(old, owner, bytes, start, length)) return undefined;
+    this.#insert(hash, old);
+    return old.value;
+  }
+
+  /** Remembers a value; the key is copied. A key longer than an eighth of the bound is not kept. */
+  set(owner: object, bytes: Uint8Array, start: number, length: number, value: T): void {
+    if (length > this.#maxKeyBytes / 8) return;
+    const key = new Uint8Array(bytes.subarray(start, start + length));
+    this.#insert(hashWords(bytes, start, length), { owner, key, view: viewOf(key), value });
+  }
+
+  #insert(hash: number, entry: Entry<T>): void {
+    if (this.#young.size >= this.#maxEntries / 2 || this.#youngKeyBytes > this.#maxKeyBytes / 2) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#youngKeyBytes = 0;
+    }
+    this.#young.set(hash, entry);
+    this.#youngKeyBytes += entry.key.length;
+  }
+}
+
+interface Entry<T> {
+  readonly owner: object;
+  readonly key: Uint8Array;
+  readonly view: DataView;
+  readonly value: T;
+}
+
+/** Hashes four bytes at a time, in two independent lanes; returns a signed 32-bit number. */
+function hashWords(bytes: Uint8Array, start: number, length: number): number {
+  const view = viewOf(bytes);
+  const end = start + length;
+  let even = length;
+  let odd = 0;
+  let at = start;
+  for (; at + 8 <= end; at += 8) {
+    even = Math.imul(rotate(even) ^ view.getInt32(at, true), factor);
+    odd = Math.imul(rotate(odd) ^ view.getInt32(at + 4, true), factor);
+  }
+  for (; at < end; at++) even = Math.imul(rotate(even) ^ bytes[at]!, factor);
+  const hash = Math.imul(rotate(odd) ^ even, factor);
+  return hash ^ (hash >>> 15);
+}
+
+const factor = 0x9e3779b1;
+
+function rotate(word: number): number {
+  return (word << 5) | (word >>> 27);
+}
+
+let viewed: Uint8Array | undefined;
+let view: DataView = new DataView(new ArrayBuffer(0));
+
+/** Lookups of the texts of one push follow each other, so the last view is kept. */
+function viewOf(bytes: Uint8Array): DataView {
+  if (viewed === bytes) return view;
+  view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  viewed = bytes;
+  return view;
+}
+
+/** Whether two ranges hold the same bytes. */
+export function equalBytes(
+  a: Uint8Array,
+  aStart: number,
+  b: Uint8Array,
+  bStart: number,
+  length: number,
+): boolean {
+  for (let i = 0; i < length; i++) if (a[aStart + i] !== b[bStart + i]) return false;
+  return true;
+}
+
+function matches<T>(
+  entry: Entry<T>,
+  owner: object,
+  bytes: Uint8Array,
+  start: number,
+  length: number,
+): boolean {
+  const { key } = entry;
+  if (entry.owner !== owner || key.length !== length) return false;
+  const view = viewOf(bytes);
+  let at = 0;
+  for (; at + 4 <= length; at += 4) {
+    if (entry.view.getInt32(at, true) !== view.getInt32(start + at, true)) return false;
+  }
+  for (; at < length; at++) if (key[at] !== bytes[start + at]) return false;
+  return true;
+}

@@ -1,0 +1,56 @@
+import { paddingBytes } from "@skald/model";
+
+/** Free buffers take at most this much together, and one buffer this much; the garbage collector gets the others. */
+const maxFreeBytes = 64 * 1024 * 1024;
+const maxBufferBytes = 4 * 1024 * 1024;
+/** A buffer is larger than its first user needs, because the next push has another size. */
+const spare = 1.25;
+
+/** The memory of one push, for its body and for its columns. */
+export class PushMemory {
+  readonly #buffers: Uint8Array<ArrayBuffer>[] = [];
+  #taken = 0;
+
+  /** Returns `length` bytes of arbitrary content at the start of a buffer, with padding behind them. */
+  take(length: number): Uint8Array<ArrayBuffer> {
+    const at = this.#taken++;
+    let buffer = this.#buffers[at];
+    if (buffer === undefined || buffer.length < length + paddingBytes) {
+      buffer = new Uint8Array(Math.ceil(length * spare) + paddingBytes);
+      this.#buffers[at] = buffer;
+    }
+    return buffer.subarray(0, length);
+  }
+
+  /** Makes all buffers free again; returns how many bytes stay allocated. */
+  reset(): number {
+    this.#taken = 0;
+    const kept = this.#buffers.filter(({ length }) => length <= maxBufferBytes);
+    this.#buffers.splice(0, this.#buffers.length, ...kept);
+    return kept.reduce((sum, { length }) => sum + length, 0);
+  }
+}
+
+/**
+ * Reuses the memory of pushes. New buffers for each push would be most of the garbage of a server that ingests, and
+ * collecting it, which visits the arrays of all heads, would be the largest cost.
+ */
+export class PushMemoryPool {
+  readonly #free: { readonly memory: PushMemory; readonly bytes: number }[] = [];
+  #freeBytes = 0;
+
+  take(): PushMemory {
+    const last = this.#free.pop();
+    if (last === undefined) return new PushMemory();
+    this.#freeBytes -= last.bytes;
+    return last.memory;
+  }
+
+  /** Takes back memory that nobody reads any more. */
+  give(memory: PushMemory): void {
+    const bytes = memory.reset();
+    if (this.#freeBytes + bytes > maxFreeBytes) return;
+    this.#freeBytes += bytes;
+    this.#free.push({ memory, bytes });
+  }
+}

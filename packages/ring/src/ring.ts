@@ -1,0 +1,309 @@
+import { type Clock, type SteadyClock, steadyClock, systemClock } from "@skald/model";
+import { type Logger, type Sleep, sleep } from "@skald/runtime";
+import {
+  decodeMember,
+  encodeMember,
+  leftMember,
+  type Member,
+  type RingInstance,
+} from "./member.js";
+import type { RingStore } from "./ring-store.js";
+import { RingView } from "./ring-view.js";
+
+export interface RingOptions {
+  readonly store: RingStore;
+  /** Its name in the store. */
+  readonly name: string;
+  /** Copies of each key; 1 where each is worked on once. */
+  readonly replicas: number;
+  readonly isZoneAware?: boolean;
+  /** Age of a heartbeat from which its instance is unhealthy; 0: never. */
+  readonly heartbeatTimeoutMs: number;
+  /** Pause between two readings of the store. */
+  readonly pollMs: number;
+  /** Time after which an unhealthy instance is forgotten; by default never. */
+  readonly forgetAfterMs?: number;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  readonly steadyClock?: SteadyClock;
+  readonly sleep?: Sleep;
+}
+
+/** The field of an instance that left is deleted after this many heartbeat timeouts: everybody has seen it by then. */
+const traceTimeouts = 10;
+const usualTimeoutMs = 60_000;
+
+/**
+ * A ring as this process sees it. While the store cannot be read the last view stays as it is. A member that is missing from
+ * the store is not gone: only LEFT, or heartbeats that are overdue, end a membership, so that a store that lost its data
+ * changes nothing until the owners have written themselves again.
+ */
+export class Ring {
+  readonly #options: RingOptions;
+  readonly #clock: Clock;
+  readonly #steadyClock: SteadyClock;
+  readonly #sightings: Sightings;
+  readonly #members = new Map<string, Member>();
+  /** Members that left, and when this process saw that, by the steady clock. */
+  readonly #left = new Map<string, { readonly member: Member; readonly seenMs: number }>();
+  readonly #listeners = new Set<(fields: ReadonlyMap<string, string>) => void>();
+  #view: RingView;
+  /** Ids of members that left with rows, as in the view. */
+  #missed = "";
+  #isRead = false;
+  #isFailing = false;
+  #reading: Promise<void> | undefined;
+  #wake: (() => void) | undefined;
+  #hasNews = false;
+
+  constructor(options: RingOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#steadyClock = options.steadyClock ?? steadyClock;
+    this.#sightings = new Sightings({
+      clock: this.#steadyClock,
+      maxStepMs: options.pollMs * 2,
+    });
+    this.#view = new RingView([], this.#viewOptions);
+  }
+
+  /** The last view. It is a new object whenever more than heartbeats changed. */
+  get view(): RingView {
+    return this.#view;
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get replicas(): number {
+    return this.#options.replicas;
+  }
+
+  /** Why the ring cannot decide anything yet; undefined once it was read, even if the store fails later. */
+  get unready(): string | undefined {
+    return this.#isRead ? undefined : `the ring ${this.name} could not be read yet`;
+  }
+
+  /** Time since the last visible sign of life of a member, in ms. */
+  ageMs(id: string): number {
+    return this.#sightings.ageMs(id);
+  }
+
+  /**
+   * Time since this process saw that a member had left with all its rows stored, in ms: what it stored is in whatever was listed
+   * since. Infinite when none left recently.
+   */
+  get sinceLeftMs(): number {
+    const nowMs = this.#steadyClock.elapsedMs();
+    const ages = [...this.#left.values()]
+      .filter(({ member }) => member.holdsRows !== true)
+      .map(({ seenMs }) => nowMs - seenMs);
+    return Math.min(...ages);
+  }
+
+  /** Calls back with the fields of the store each time it was read. Returns a function that ends this. */
+  onRead(listener: (fields: ReadonlyMap<string, string>) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  /** Reads again and again, and at once when there is news, until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const end = this.#options.store.watch(this.name, () => {
+      this.#hasNews = true;
+      this.#wake?.();
+    });
+    try {
+      while (!signal.aborted) {
+        this.#hasNews = false;
+        await this.#tryRefresh();
+        await this.#pause(signal);
+      }
+    } finally {
+      end();
+    }
+  }
+
+  /** Reads the store now. Concurrent calls share one read. Throws when the store cannot be read. */
+  refresh(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  /** Ends a membership whose owner cannot. A live owner joins again with its next heartbeat. */
+  async forget(id: string): Promise<void> {
+    const left = encodeMember(leftMember({ id, nowMs: this.#clock.nowMs() }));
+    await this.#options.store.write(this.name, id, left, { news: true });
+    this.#drop(id);
+    this.#left.delete(id);
+    this.#renew();
+  }
+
+  get #viewOptions() {
+    const { replicas, isZoneAware = false } = this.#options;
+    return { replicas, isZoneAware };
+  }
+
+  async #tryRefresh(): Promise<void> {
+    const { log } = this.#options;
+    try {
+      await this.refresh();
+      if (this.#isFailing) log.info("the ring can be read again", { ring: this.name });
+      this.#isFailing = false;
+    } catch (error) {
+      const text = "the ring cannot be read; the last one seen still serves";
+      if (!this.#isFailing) log.warn(text, { ring: this.name, error });
+      this.#isFailing = true;
+    }
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    if (this.#hasNews) return;
+    const news = new AbortController();
+    this.#wake = () => news.abort();
+    try {
+      const pause = this.#options.sleep ?? sleep;
+      await pause(this.#options.pollMs, AbortSignal.any([signal, news.signal]));
+    } catch {
+      // Woken by news or by the end.
+    } finally {
+      this.#wake = undefined;
+    }
+  }
+
+  async #read(): Promise<void> {
+    const fields = await this.#options.store.read(this.name);
+    this.#sightings.note(fields);
+    for (const [id, text] of fields) this.#take(id, text);
+    for (const id of this.#members.keys())
+      if (!fields.has(id) && this.ageMs(id) > this.#timeoutMs) this.#drop(id);
+    this.#isRead = true;
+    this.#renew();
+    for (const listener of this.#listeners) listener(fields);
+    await this.#sweep(fields);
+  }
+
+  #take(id: string, text: string): void {
+    const member = decodeMember(text);
+    if (member === undefined || member.id !== id) {
+      if (this.ageMs(id) === 0)
+        this.#options.log.warn("a field of the ring cannot be read", { ring: this.name, id });
+      return;
+    }
+    if (member.state === "LEFT") {
+      const before = this.#left.get(id)?.member;
+      // A member that left with rows may be forgotten later.
+      if (before?.heartbeatMs !== member.heartbeatMs || before.holdsRows !== member.holdsRows)
+        this.#left.set(id, { member, seenMs: this.#steadyClock.elapsedMs() });
+      this.#members.delete(id);
+    } else {
+      this.#left.delete(id);
+      this.#members.set(id, member);
+    }
+  }
+
+  #drop(id: string): void {
+    this.#members.delete(id);
+    this.#sightings.forget(id);
+  }
+
+  get #timeoutMs(): number {
+    return this.#options.heartbeatTimeoutMs || usualTimeoutMs;
+  }
+
+  /** Makes a new view if more than heartbeats changed. */
+  #renew(): void {
+    const { heartbeatTimeoutMs } = this.#options;
+    const instances = [...this.#members.values()].map((member): RingInstance => {
+      const isHealthy = heartbeatTimeoutMs === 0 || this.ageMs(member.id) <= heartbeatTimeoutMs;
+      return { ...member, isHealthy };
+    });
+    for (const id of this.#left.keys()) if (this.#isTraceOld(id)) this.#left.delete(id);
+    const leavers = [...this.#left.values()]
+      .map(({ member }) => ({ ...member, isHealthy: false }))
+      .filter(({ holdsRows }) => holdsRows === true);
+    const missed = leavers.map(({ id }) => id).join(" ");
+    const before = this.#view.instances;
+    const isSame =
+      missed === this.#missed &&
+      instances.length === before.length &&
+      instances.every((one) => isSameInstance(one, this.#view.find(one.id)));
+    if (isSame) return;
+    this.#missed = missed;
+    this.#view = new RingView(instances, this.#viewOptions, leavers);
+  }
+
+  #isTraceOld(id: string): boolean {
+    return this.ageMs(id) > traceTimeouts * this.#timeoutMs;
+  }
+
+  /** Forgets members that are dead for long, and deletes the fields of members that left. */
+  async #sweep(fields: ReadonlyMap<string, string>): Promise<void> {
+    const { forgetAfterMs = Number.POSITIVE_INFINITY, store, log } = this.#options;
+    for (const id of fields.keys()) {
+      const isLeft = !this.#members.has(id);
+      const age = this.ageMs(id);
+      if (isLeft && this.#isTraceOld(id)) {
+        await store.remove(this.name, id);
+        this.#sightings.forget(id);
+      } else if (!isLeft && age > forgetAfterMs && !this.#view.find(id)?.isHealthy) {
+        log.warn("an instance is dead for long and is forgotten", { ring: this.name, id });
+        await this.forget(id);
+      }
+    }
+  }
+}
+
+function isSameInstance(a: RingInstance, b: RingInstance | undefined): boolean {
+  if (b === undefined) return false;
+  const keys = ["state", "address", "zone", "registeredMs", "isHealthy", "oldestMs"] as const;
+  return keys.every((key) => a[key] === b[key]) && Buffer.compare(bytesOf(a), bytesOf(b)) === 0;
+}
+
+function bytesOf({ tokens }: Member): Uint8Array {
+  return new Uint8Array(tokens.buffer, tokens.byteOffset, tokens.byteLength);
+}
+
+/**
+ * When signs of life of others were seen, by this process's clock and only while it could see: an age grows between two
+ * readings of the store, by a bounded step, and stands still while the store cannot be read or this process is stopped. So
+ * neither another's clock nor our own blindness makes anybody look dead.
+ */
+class Sightings {
+  readonly #clock: SteadyClock;
+  readonly #maxStepMs: number;
+  readonly #seen = new Map<string, { text: string; atMs: number }>();
+  #watchedMs = 0;
+  #lastMs: number | undefined;
+
+  /** `maxStepMs`: how much time may pass between two readings and still count as watched. */
+  constructor(options: { readonly clock: SteadyClock; readonly maxStepMs: number }) {
+    this.#clock = options.clock;
+    this.#maxStepMs = options.maxStepMs;
+  }
+
+  /** Notes the fields that were read now. A changed text is a sign of life. */
+  note(fields: ReadonlyMap<string, string>): void {
+    const nowMs = this.#clock.elapsedMs();
+    const passed = nowMs - (this.#lastMs ?? nowMs);
+    this.#watchedMs += Math.min(Math.max(0, passed), this.#maxStepMs);
+    this.#lastMs = nowMs;
+    for (const [id, text] of fields)
+      if (this.#seen.get(id)?.text !== text) this.#seen.set(id, { text, atMs: this.#watchedMs });
+  }
+
+  /** Time watched since the last sign of life, in ms; 0 for an id that was never seen. */
+  ageMs(id: string): number {
+    const seen = this.#seen.get(id);
+    return seen === undefined ? 0 : this.#watchedMs - seen.atMs;
+  }
+
+  forget(id: string): void {
+    this.#seen.delete(id);
+  }
+}

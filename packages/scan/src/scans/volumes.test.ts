@@ -1,0 +1,121 @@
+import { afterAll, describe, expect, it } from "@jest/globals";
+import type { VolumePlan } from "@skald/contracts";
+import { formatLabels, type Matcher } from "@skald/model";
+import {
+  contextOf,
+  countReads,
+  ms,
+  sampleBytes,
+  sampleMask,
+  sampleSources,
+} from "../testing/scans.js";
+import { testDayNs } from "../testing/sources.js";
+import { scanVolumes } from "./volumes.js";
+
+const { refs, open, close } = sampleSources();
+afterAll(close);
+const context = contextOf();
+const all: Matcher = { name: "app", op: "=~", value: ".+" };
+const lineBytes = sampleBytes / 6;
+
+interface Times {
+  readonly from?: number;
+  readonly to?: number;
+  readonly first?: number;
+  readonly step?: number;
+  readonly count?: number;
+}
+
+/** Of the sample's 60 ms, so many buckets of so many ms, the first at so many ms after midnight. */
+function planOf(times: Times = {}, more: Partial<VolumePlan> = {}): VolumePlan {
+  const { from = 0, to = 60 } = times;
+  const { first = from, step = to - from, count = 1 } = times;
+  const at = (time: number) => testDayNs + BigInt(time * ms);
+  return {
+    matchers: [all],
+    groupBy: { kind: "series", names: ["app"] },
+    buckets: { firstNs: at(first), stepNs: BigInt(step * ms), count },
+    maxGroups: 10,
+    countsStreams: true,
+    fromNs: at(from),
+    toNs: at(to),
+    ...more,
+  };
+}
+
+describe.each(refs)("scanVolumes over %s", (_name, ref) => {
+  const spied = countReads(open(ref));
+  const scan = (plan: VolumePlan, more = {}) => {
+    const sources = [{ ref, sequence: 0, ...more }];
+    return scanVolumes({ plan, sources }, () => spied.source, context);
+  };
+  const cells = (plan: VolumePlan, more = {}) => {
+    const { groups, group, bucket, rows, bytes } = scan(plan, more);
+    // A line has some bytes besides the filler.
+    const lines = (cell: number) => Math.round(bytes[cell]! / lineBytes);
+    return Array.from(group, (one, i) => {
+      expect(lines(i)).toBe(rows[i]);
+      return `${formatLabels(groups[one]!)} ${bucket[i]} ${rows[i]}`;
+    }).sort();
+  };
+
+  it.each<[string, VolumePlan, string[]]>([
+    ["all of a source", planOf(), ['{app="a"} 0 6', '{app="b"} 0 6']],
+    ["a range that cuts blocks", planOf({ from: 10, to: 40 }), ['{app="a"} 0 3', '{app="b"} 0 3']],
+    [
+      "buckets that cut blocks",
+      planOf({ first: -10, step: 30, count: 3 }),
+      [
+        '{app="a"} 0 2',
+        '{app="a"} 1 3',
+        '{app="a"} 2 1',
+        '{app="b"} 0 2',
+        '{app="b"} 1 3',
+        '{app="b"} 2 1',
+      ],
+    ],
+    [
+      "buckets that began long ago",
+      planOf({ first: -400 * 86_400_000, step: 86_400_000, count: 402 }),
+      ['{app="a"} 400 6', '{app="b"} 400 6'],
+    ],
+    ["a selector", planOf({}, { matchers: [{ ...all, value: "b" }] }), ['{app="b"} 0 6']],
+    ["one group of all", planOf({}, { groupBy: { kind: "series", names: [] } }), ["{} 0 12"]],
+    ["all labels", planOf({}, { groupBy: { kind: "series" } }), ['{app="a"} 0 6', '{app="b"} 0 6']],
+    ["names of labels", planOf({}, { groupBy: { kind: "names" } }), ['{app=""} 0 12']],
+    ["names that no stream has", planOf({}, { groupBy: { kind: "names", names: ["x"] } }), []],
+    ["no time", planOf({ from: 100, to: 200 }), []],
+  ])("counts %s", (_case, plan, want) => {
+    expect(cells(plan)).toEqual(want);
+  });
+
+  it("reads no line, and times only where headers do not say enough", () => {
+    spied.times.length = 0;
+    scan(planOf());
+    scan(planOf({ from: 20, to: 40 }));
+    expect(spied.times).toEqual([]);
+    // Blocks have rows at 0 and 10, 20 and 30, 40 and 50 ms.
+    scan(planOf({ from: 10, to: 40 }));
+    expect(spied.times).toEqual([0, 3]);
+    expect(spied.lines).toEqual([]);
+  });
+
+  it("leaves out the rows of a mask", () => {
+    expect(cells(planOf(), { mask: sampleMask })).toEqual(['{app="a"} 0 5', '{app="b"} 0 5']);
+    // Row 1 of block 0 is at 10 ms, row 0 of block 4 at 20 ms.
+    const cut = cells(planOf({ from: 10, to: 40 }), { mask: sampleMask });
+    expect(cut).toEqual(['{app="a"} 0 2', '{app="b"} 0 2']);
+  });
+
+  it("counts blocks and streams that have rows in the range", () => {
+    const { blocks, streams } = scan(planOf({ from: 10, to: 40 }));
+    expect([blocks, streams.length]).toEqual([4, 4]);
+    expect(scan(planOf({}, { countsStreams: false })).streams).toHaveLength(0);
+  });
+
+  it("refuses too many groups", () => {
+    expect(() => scan(planOf({}, { maxGroups: 1 }))).toThrow(
+      "the query hit the max number of series limit (limit: 1 series)",
+    );
+  });
+});

@@ -1,0 +1,301 @@
+import type {
+  VolumeBuckets,
+  VolumeCells,
+  VolumeOutcome,
+  VolumePlan,
+  VolumeTask,
+} from "@skald/contracts";
+import { forEachStretch } from "@skald/logql";
+import {
+  emptyLabels,
+  formatLabels,
+  invalidArgument,
+  type Labels,
+  type ReadStats,
+} from "@skald/model";
+import type { LocalRef } from "@skald/storage";
+import { BlockReader, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
+import type { OpenSource } from "../source/source.js";
+import {
+  type Candidate,
+  candidateOf,
+  candidatesOf,
+  countRead,
+  type SourceView,
+  selectionOf,
+  startStats,
+  viewOf,
+} from "../source/view.js";
+import { StreamHashes } from "./collect-streams.js";
+
+/**
+ * Counts rows and bytes of lines by labels and buckets of time. Headers count runs within one bucket; times count the rows of
+ * other runs. Throws invalid_argument when there are too many groups.
+ */
+export function scanVolumes(
+  { plan, sources }: VolumeTask<LocalRef>,
+  open: OpenSource,
+  context: ScanContext,
+): VolumeOutcome {
+  const views = sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
+  const table = new VolumeTable(plan);
+  const streams = new StreamHashes();
+  const stats = startStats(views);
+  let blocks = 0;
+  for (const view of views) {
+    const scan = { table, plan, view, stats, context };
+    const { cut, counted } = countRuns(scan);
+    const counting = new Set(counted);
+    countRows(scan, cut, counting);
+    blocks += counting.size;
+    if (plan.countsStreams) addStreams(streams, view, table);
+  }
+  return { ...table.finish(), blocks, streams: streams.take(), stats };
+}
+
+/** Finds the blocks with runs that headers cannot count. */
+export function cutBlocks(
+  view: SourceView,
+  plan: VolumePlan,
+  { check }: Pick<ScanContext, "check">,
+) {
+  const cursor = new Buckets(plan, view.source.baseNs);
+  return candidatesOf(view, plan).filter(({ block, runs }) => {
+    check();
+    const { minTime, maxTime } = view.source.runs(block);
+    return runs.some((run) => !cursor.holds(minTime[run]!, maxTime[run]!));
+  });
+}
+
+interface VolumeScan {
+  readonly table: VolumeTable;
+  readonly plan: VolumePlan;
+  readonly view: SourceView;
+  readonly stats: ReadStats;
+  readonly context: ScanContext;
+}
+
+/** Counts runs from headers. Returns the blocks with such runs, and the blocks with runs that are left. */
+function countRuns({ table, plan, view, stats, context }: VolumeScan) {
+  const { source } = view;
+  const cursor = new Buckets(plan, source.baseNs);
+  const cut: Candidate[] = [];
+  const counted: number[] = [];
+  table.open(view);
+  for (const { block, runs } of candidatesOf(view, plan, stats)) {
+    context.check();
+    const header = source.runs(block);
+    const hasExcluded = view.excludedOf(block) !== undefined;
+    const left = runs.filter((run) => {
+      if (!cursor.holds(header.minTime[run]!, header.maxTime[run]!)) return true;
+      const all = header.rowStart[run + 1]! - header.rowStart[run]!;
+      const rows = all - (hasExcluded ? view.excludedIn(block, run) : 0);
+      const bytes = rows === all ? header.lineBytes[run]! : (header.lineBytes[run]! * rows) / all;
+      table.add(header.stream[run]!, cursor.bucket, rows, bytes);
+      return false;
+    });
+    if (left.length < runs.length) counted.push(block);
+    if (left.length > 0) cut.push(candidateOf(block, left, header));
+  }
+  return { cut, counted };
+}
+
+/** Counts the rows of runs that lie in several buckets, or partly outside the range, by their times. */
+function countRows(
+  { table, plan, view, stats, context }: VolumeScan,
+  cut: readonly Candidate[],
+  counted: Set<number>,
+): void {
+  const { source } = view;
+  const cursor = new Buckets(plan, source.baseNs);
+  const reader = new BlockReader(source, onlyTimestamps, cut, context.memory);
+  try {
+    for (const candidate of cut) {
+      context.check();
+      const { block } = candidate;
+      const times = reader.read(block).timestamps();
+      const { stream, rowStart, lineBytes } = source.runs(block);
+      forEachStretch(
+        { runs: source.runs(block) },
+        selectionOf(view, candidate),
+        (run, from, to) => {
+          const share = lineBytes[run]! / (rowStart[run + 1]! - rowStart[run]!);
+          for (let row = from; row < to; ) {
+            const isAsked = cursor.seek(times[row]!);
+            const first = row++;
+            while (row < to && cursor.isSame(times[row]!)) row++;
+            if (!isAsked) continue;
+            table.add(stream[run]!, cursor.bucket, row - first, share * (row - first));
+            counted.add(block);
+          }
+        },
+      );
+      countRead(stats, view, candidate, false);
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+function addStreams(streams: StreamHashes, { source, selected }: SourceView, table: VolumeTable) {
+  const { hashes } = source.streams;
+  for (const stream of selected) {
+    if (table.has(stream)) streams.add(hashes[2 * stream]!, hashes[2 * stream + 1]!);
+  }
+}
+
+/** Finds the buckets of times of a day exactly, however far away the first bucket is. */
+class Buckets {
+  /** The bucket of the last time that was sought. */
+  bucket = 0;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #step: number;
+  /** The bucket of midnight, and the time from its start to midnight. */
+  readonly #first: number;
+  readonly #shift: number;
+  #low = 0;
+  #high = 0;
+
+  constructor({ fromNs, toNs, buckets }: VolumePlan, baseNs: bigint) {
+    const { firstNs, stepNs }: VolumeBuckets = buckets;
+    const behind = baseNs - firstNs;
+    const shift = ((behind % stepNs) + stepNs) % stepNs;
+    this.#from = Number(fromNs - baseNs);
+    this.#to = Number(toNs - baseNs);
+    this.#step = Number(stepNs);
+    this.#first = Number((behind - shift) / stepNs);
+    this.#shift = Number(shift);
+  }
+
+  /** Finds the bucket of a time; false for a time outside the range. */
+  seek(time: number): boolean {
+    if (time < this.#from || time >= this.#to) {
+      this.#low = time < this.#from ? Number.NEGATIVE_INFINITY : this.#to;
+      this.#high = time < this.#from ? this.#from : Number.POSITIVE_INFINITY;
+      return false;
+    }
+    const step = Math.floor((time + this.#shift) / this.#step);
+    this.bucket = this.#first + step;
+    this.#low = Math.max(this.#from, step * this.#step - this.#shift);
+    this.#high = Math.min(this.#to, (step + 1) * this.#step - this.#shift);
+    return true;
+  }
+
+  /** True for times in the bucket of the last time. */
+  isSame(time: number): boolean {
+    return time >= this.#low && time < this.#high;
+  }
+
+  /** True when both times, and so all times between them, are in one bucket. */
+  holds(minTime: number, maxTime: number): boolean {
+    if (!this.seek(minTime)) return false;
+    const { bucket } = this;
+    return this.seek(maxTime) && this.bucket === bucket;
+  }
+}
+
+/** Counts rows of streams by group and bucket. */
+class VolumeTable {
+  readonly #plan: VolumePlan;
+  readonly #counts: VolumeCounts;
+  /** Groups by label set; streams of the current source share label sets. */
+  #groupsOfLabels = new Map<Labels, readonly number[]>();
+  /** Groups of the streams of the current source that have rows. */
+  #groupsOfStream: (readonly number[] | undefined)[] = [];
+  #labelsOf: (stream: number) => Labels = () => emptyLabels;
+
+  constructor(plan: VolumePlan) {
+    this.#plan = plan;
+    this.#counts = new VolumeCounts(plan);
+  }
+
+  /** Begins with a source. What follows adds streams of this source. */
+  open({ streams }: SourceView): void {
+    const { names } = this.#plan.groupBy;
+    this.#groupsOfStream = [];
+    this.#groupsOfLabels = new Map();
+    this.#labelsOf = names === undefined ? streams : (streams.only?.(names) ?? streams);
+  }
+
+  add(stream: number, bucket: number, rows: number, bytes: number): void {
+    if (rows === 0) return;
+    const groups = this.#groupsOf(stream);
+    for (let i = 0; i < groups.length; i++) this.#counts.add(groups[i]!, bucket, rows, bytes);
+  }
+
+  /** Whether a stream of the current source was added. */
+  has(stream: number): boolean {
+    return this.#groupsOfStream[stream] !== undefined;
+  }
+
+  finish(): Omit<VolumeCells, "blocks"> {
+    return this.#counts.finish();
+  }
+
+  #groupsOf(stream: number): readonly number[] {
+    let groups = this.#groupsOfStream[stream];
+    if (groups === undefined) {
+      const labels = this.#labelsOf(stream);
+      groups = this.#groupsOfLabels.get(labels) ?? this.#groupsIn(labels);
+      this.#groupsOfLabels.set(labels, groups);
+      this.#groupsOfStream[stream] = groups;
+    }
+    return groups;
+  }
+
+  #groupsIn(labels: Labels): readonly number[] {
+    if (this.#plan.groupBy.kind === "series") return [this.#counts.groupOf(labels)];
+    return labels.names.map((name) => this.#counts.groupOf({ names: [name], values: [""] }));
+  }
+}
+
+/** Rows and bytes by group and bucket. */
+export class VolumeCounts {
+  readonly #plan: Pick<VolumePlan, "buckets" | "maxGroups">;
+  readonly #groups: Labels[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #cells = new Map<number, { rows: number; bytes: number }>();
+
+  constructor(plan: Pick<VolumePlan, "buckets" | "maxGroups">) {
+    this.#plan = plan;
+  }
+
+  /** Numbers a group. Throws invalid_argument when there are too many. */
+  groupOf(labels: Labels): number {
+    const text = formatLabels(labels);
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    const { maxGroups } = this.#plan;
+    if (this.#groups.length >= maxGroups) {
+      throw invalidArgument(
+        `the query hit the max number of series limit (limit: ${maxGroups} series)`,
+      );
+    }
+    this.#numbers.set(text, this.#groups.length);
+    return this.#groups.push(labels) - 1;
+  }
+
+  add(group: number, bucket: number, rows: number, bytes: number): void {
+    const key = group * this.#plan.buckets.count + bucket;
+    const cell = this.#cells.get(key);
+    if (cell === undefined) this.#cells.set(key, { rows, bytes });
+    else {
+      cell.rows += rows;
+      cell.bytes += bytes;
+    }
+  }
+
+  finish(): Omit<VolumeCells, "blocks"> {
+    const { count } = this.#plan.buckets;
+    const keys = [...this.#cells.keys()];
+    const cells = [...this.#cells.values()];
+    return {
+      groups: this.#groups,
+      group: Uint32Array.from(keys, (key) => Math.floor(key / count)),
+      bucket: Uint32Array.from(keys, (key) => key % count),
+      rows: Float64Array.from(cells, ({ rows }) => rows),
+      bytes: Float64Array.from(cells, ({ bytes }) => bytes),
+    };
+  }
+}

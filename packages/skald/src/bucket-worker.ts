@@ -1,0 +1,4 @@
+import { serveBucket } from "@skald/storage";
+
+// The thread of the bucket.
+serveBucket();

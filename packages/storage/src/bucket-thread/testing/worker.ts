@@ -1,0 +1,3 @@
+import { serveBucket } from "../bucket-thread.js";
+
+serveBucket();
