@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { emptyReadStats } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
-import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
+import { GrpcConnection, GrpcServer } from "@skald/rpc";
 import { remoteIngester, serveIngester } from "../dist/grpc.js";
 import { decodeOutcome, encodeOutcome } from "../dist/index.js";
 

@@ -1,4 +1,4 @@
-import { GrpcConnection, type GrpcConnectionOptions } from "@skald/transport/grpc";
+import { GrpcConnection, type GrpcConnectionOptions } from "@skald/rpc";
 
 const tailsEnd = " tails";
 

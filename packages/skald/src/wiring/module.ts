@@ -18,7 +18,7 @@ import type { Metrics } from "@skald/runtime/metrics";
 import type { ScanPool } from "@skald/scan";
 import type { LocalRef, ObjectStore, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
-import type { GrpcServer } from "@skald/transport/grpc";
+import type { GrpcServer } from "@skald/rpc";
 import type { Config } from "../config/root.js";
 import type { QueryThreads, QueryThreadsOptions } from "../query/query-threads.js";
 import type { Connections } from "./connections.js";

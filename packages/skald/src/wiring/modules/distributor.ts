@@ -1,4 +1,4 @@
-import { serveDistributor } from "@skald/contracts/grpc";
+import { serveDistributor } from "@skald/rpc";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import type { RawPush } from "@skald/kernels";
 import { systemClock } from "@skald/model";

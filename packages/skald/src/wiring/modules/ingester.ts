@@ -1,5 +1,5 @@
 import { turnCall } from "@skald/compactor/jobs";
-import { serveIngester, serveTailer } from "@skald/contracts/grpc";
+import { serveIngester, serveTailer } from "@skald/rpc";
 import { Ingester } from "@skald/ingester";
 import { systemClock } from "@skald/model";
 import { Service } from "@skald/runtime";

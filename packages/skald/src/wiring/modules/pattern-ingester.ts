@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { servePatternIngester } from "@skald/contracts/grpc";
+import { servePatternIngester } from "@skald/rpc";
 import { type PatternSetup, PatternThread } from "@skald/patterns";
 import { Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";

@@ -1,13 +1,12 @@
 import { availableParallelism } from "node:os";
 import type { ScheduledCall, Scheduler } from "@skald/contracts";
-import { remoteScheduler } from "@skald/contracts/grpc";
+import { connectionOptionsOf, remoteScheduler } from "@skald/rpc";
 import { RetriedCalls } from "@skald/frontend";
 import { steadyClock } from "@skald/model";
 import { CorruptSegments, listedSince, Querier } from "@skald/querier";
 import { type HostFunction, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { memoryBytes } from "../../memory.js";
 import type { DamagedSegment } from "../../query/query-job.js";

@@ -1,7 +1,6 @@
-import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
+import { connectionOptionsOf, remoteScheduler, serveScheduler } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import { CallThreads } from "../../query/call-threads.js";
 import { followPeers } from "../discovery/follow-peers.js";
 import type { Peer } from "../discovery/resolve.js";

@@ -1,4 +1,4 @@
-import type { GrpcConnectionOptions } from "@skald/transport/grpc";
+import type { GrpcConnectionOptions } from "@skald/rpc";
 import type { ModuleName } from "../../../config/targets.js";
 import { NamedPeers, type PeerBook, RingPeers } from "../../discovery/peer-book.js";
 import type { Peer } from "../../discovery/resolve.js";

@@ -1,7 +1,6 @@
 import type { Catalog } from "@skald/contracts";
-import { remoteCatalog, serveCatalog } from "@skald/contracts/grpc";
+import { connectionOptionsOf, remoteCatalog, serveCatalog } from "@skald/rpc";
 import { Service } from "@skald/runtime";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import { PeerCalls } from "../../discovery/peer-calls.js";
 import type { BuiltModule, ModuleContext, Parts } from "../../module.js";
 import { forPeer, gatewayBook, unknownPeers } from "./books.js";

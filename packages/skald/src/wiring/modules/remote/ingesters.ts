@@ -1,11 +1,10 @@
 import type { HeldRows, Ingester, Tailer } from "@skald/contracts";
-import { remoteIngester, remoteTailer } from "@skald/contracts/grpc";
+import { connectionOptionsOf, remoteIngester, remoteTailer } from "@skald/rpc";
 import { Replicator, type ReplicatorOptions } from "@skald/distributor";
 import { systemClock } from "@skald/model";
 import { ReplicatedIngester, ReplicatedTailer } from "@skald/querier";
 import type { Ring, RingInstance } from "@skald/ring";
 import { Service } from "@skald/runtime";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import { memoryBytes } from "../../../memory.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../../module.js";
 import { countMembers } from "../../ring-metrics.js";

@@ -4,12 +4,11 @@ import type {
   PatternIngester,
   PatternsRequest,
 } from "@skald/contracts";
-import { remotePatternIngester } from "@skald/contracts/grpc";
+import { connectionOptionsOf, remotePatternIngester } from "@skald/rpc";
 import { unavailable } from "@skald/model";
 import { LineSampler, mergePatterns } from "@skald/patterns";
 import { type Ring, type RingInstance, ringKey } from "@skald/ring";
 import { Service } from "@skald/runtime";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../../module.js";
 import { patternIdOf, watchPatternRing } from "../../rings.js";
 
