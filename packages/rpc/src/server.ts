@@ -114,7 +114,8 @@ export class GrpcServer {
       const handler = (handlers as unknown as Record<string, AnyHandler>)[name] as AnyHandler;
       return [name, method.isStream ? this.#streamed(method, handler) : this.#unary(method, handler)];
     });
-    this.#server.addService(Object.fromEntries(definition), Object.fromEntries(functions));
+    if (entries.length > 0)
+      this.#server.addService(Object.fromEntries(definition), Object.fromEntries(functions));
     this.setHealth("SERVING", serviceNameOf(service));
   }
 

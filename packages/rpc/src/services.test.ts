@@ -76,7 +76,9 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
     expect(await ingester.flush({}, options)).toBeUndefined();
     await ingester.flush({ tenant: "a" }, options);
     await happened(carrier, 'flushed {"tenant":"a"}');
-    expect(carrier.seen).toEqual(expect.arrayContaining(["released v", "flushed {}"]));
+    expect(carrier.seen).toContain("flushed {}");
+    // Views are given back together, a little later.
+    await happened(carrier, "released v");
   });
 
   it("Ingester.scan and measure", () =>

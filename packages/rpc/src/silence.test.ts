@@ -50,7 +50,7 @@ class Way {
 let way: Way;
 
 /** A connection by a way that can be lost; it is probed soon where somebody waits, and pings come late. */
-async function start() {
+async function start(silenceMs: number) {
   let enter = (): void => undefined;
   const entered = new Promise<void>((resolve) => {
     enter = resolve;
@@ -63,7 +63,7 @@ async function start() {
     },
   });
   way = new Way(Number(address.split(":")[1]));
-  const connection = connectTestGrpc(await way.open(), { silenceMs: 20 });
+  const connection = connectTestGrpc(await way.open(), { silenceMs });
   return { connection, entered };
 }
 
@@ -73,7 +73,7 @@ afterEach(async () => {
 });
 
 it("new calls get another connection where those that run hear nothing any more", async () => {
-  const { connection, entered } = await start();
+  const { connection, entered } = await start(20);
   let isOver = false;
   const end = () => {
     isOver = true;
@@ -96,11 +96,11 @@ it("new calls get another connection where those that run hear nothing any more"
 });
 
 it("a connection stays where the other side answers, and where nobody waits", async () => {
-  const { connection, entered } = await start();
+  const { connection, entered } = await start(100);
   callTestGrpc(connection, "Wait").catch(() => undefined);
   await entered;
-  const untilMs = performance.now() + 300;
-  while (performance.now() < untilMs) await new Promise(setImmediate);
+  const untilMs = performance.now() + 500;
+  while (performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, 10));
   expect(String(await callTestGrpc(connection, "Echo", "x"))).toBe("x");
   expect(way.taken).toBe(1);
 });
