@@ -141,7 +141,8 @@ export class GrpcConnection {
   #encode<Request>({ request: wire }: Method<Request, unknown>, request: Request): Buffer {
     const bytes = wire.encode(request);
     const { maxSendBytes } = this.#options;
-    if (bytes.length > maxSendBytes) throw overLimit(bytes.length, maxSendBytes, "max_send_msg_size");
+    if (bytes.length > maxSendBytes)
+      throw overLimit(bytes.length, maxSendBytes, "max_send_msg_size");
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
@@ -266,7 +267,10 @@ export class GrpcConnection {
 
   #errorOf(error: unknown): unknown {
     if (!isServiceError(error)) return error;
-    if (error.code === status.DEADLINE_EXCEEDED && error.metadata.get("skald-error-bin").length === 0)
+    if (
+      error.code === status.DEADLINE_EXCEEDED &&
+      error.metadata.get("skald-error-bin").length === 0
+    )
       return new SkaldError("deadline_exceeded", "the deadline of the call is over");
     return errorOfStatus(error, this.address);
   }
@@ -290,7 +294,8 @@ export class GrpcConnection {
     if (this.#waiting === 0) {
       clearInterval(this.#probe);
       this.#probe = undefined;
-    } else if (performance.now() - this.#heardMs >= silenceMs && isReady(client)) this.#ask(client, 2 * silenceMs);
+    } else if (performance.now() - this.#heardMs >= silenceMs && isReady(client))
+      this.#ask(client, 2 * silenceMs);
   }
 
   /** Any answer shows that the way is there; without one new calls get another connection. */

@@ -55,7 +55,11 @@ export function errorOfStatus(
   if (thrown !== undefined) return thrown;
   const sizes = /^Received message larger than max \((\d+) vs\.? (\d+)\)/.exec(details);
   if (sizes !== null)
-    return overLimit(Number(sizes[1]), Number(sizes[2]), `grpc_server_max_recv_msg_size of ${address}, or max_recv_msg_size`);
+    return overLimit(
+      Number(sizes[1]),
+      Number(sizes[2]),
+      `grpc_server_max_recv_msg_size of ${address}, or max_recv_msg_size`,
+    );
   return new SkaldError(codeOfStatus(code), `${address}: ${details} (status ${code})`);
 }
 

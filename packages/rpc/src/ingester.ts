@@ -7,12 +7,7 @@ import type {
   ScanOptions,
   TaskOf,
 } from "@skald/contracts";
-import {
-  decodePush,
-  encodePush,
-  encodePushBody,
-  encodePushInParts,
-} from "@skald/contracts/codec";
+import { decodePush, encodePush, encodePushBody, encodePushInParts } from "@skald/contracts/codec";
 import type { Batch } from "@skald/model";
 import { PushMemoryPool } from "@skald/push";
 import { within } from "@skald/runtime/tracing";

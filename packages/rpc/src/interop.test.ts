@@ -2,11 +2,11 @@ import { connect, type IncomingHttpHeaders } from "node:http2";
 import {
   Client,
   credentials,
-  type sendUnaryData,
   Server,
   ServerCredentials,
   type ServerUnaryCall,
   type ServiceError,
+  type sendUnaryData,
   status,
 } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "@jest/globals";
@@ -48,7 +48,10 @@ describe("any client", () => {
   function ask(client: Client, path: string, request: Buffer, deadline = Number.POSITIVE_INFINITY) {
     return new Promise<{ answer?: Buffer; error?: ServiceError }>((resolve) => {
       const end = (error: ServiceError | null, answer?: Buffer) =>
-        resolve({ ...(error === null ? {} : { error }), ...(answer === undefined ? {} : { answer }) });
+        resolve({
+          ...(error === null ? {} : { error }),
+          ...(answer === undefined ? {} : { answer }),
+        });
       client.makeUnaryRequest(path, same, same, request, { deadline }, end);
     });
   }

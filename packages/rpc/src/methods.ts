@@ -1,10 +1,4 @@
-import {
-  decode,
-  encode,
-  type Inside,
-  type MessageName,
-  services,
-} from "@skald/contracts/codec";
+import { decode, encode, type Inside, type MessageName, services } from "@skald/contracts/codec";
 
 /** How a message is sent, and read again. */
 export interface Wire<T> {

@@ -3,11 +3,11 @@ import type { Socket } from "node:net";
 import {
   type Deadline,
   type Metadata,
-  type sendUnaryData,
   Server,
   ServerCredentials,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type sendUnaryData,
 } from "@grpc/grpc-js";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import { isTracing, runSpan } from "@skald/runtime/tracing";
@@ -69,7 +69,10 @@ export type Handlers<Methods extends AnyMethods> = {
     ? (request: Request, call: IncomingCall) => Promise<Answer> | AsyncIterable<Answer>
     : never;
 };
-type AnyHandler = (request: unknown, call: IncomingCall) => Promise<unknown> | AsyncIterable<unknown>;
+type AnyHandler = (
+  request: unknown,
+  call: IncomingCall,
+) => Promise<unknown> | AsyncIterable<unknown>;
 
 export type HealthState = "SERVING" | "NOT_SERVING";
 
@@ -109,10 +112,16 @@ export class GrpcServer {
     handlers: Handlers<Methods>,
   ): void {
     const entries = Object.entries<Method<unknown, unknown>>(methods);
-    const definition = entries.map(([name, { path, isStream }]) => [name, definitionOf(path, isStream)]);
+    const definition = entries.map(([name, { path, isStream }]) => [
+      name,
+      definitionOf(path, isStream),
+    ]);
     const functions = entries.map(([name, method]) => {
       const handler = (handlers as unknown as Record<string, AnyHandler>)[name] as AnyHandler;
-      return [name, method.isStream ? this.#streamed(method, handler) : this.#unary(method, handler)];
+      return [
+        name,
+        method.isStream ? this.#streamed(method, handler) : this.#unary(method, handler),
+      ];
     });
     if (entries.length > 0)
       this.#server.addService(Object.fromEntries(definition), Object.fromEntries(functions));
@@ -234,7 +243,9 @@ export class GrpcServer {
     const abort = new AbortController();
     call.on("cancelled", () => {
       const isLate = deadlineMs !== undefined && Date.now() >= deadlineMs;
-      abort.abort(isLate ? new SkaldError("deadline_exceeded", "the deadline of the call is over") : gone);
+      abort.abort(
+        isLate ? new SkaldError("deadline_exceeded", "the deadline of the call is over") : gone,
+      );
     });
     const { signal } = abort;
     try {

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { scannerOf } from "@skald/contracts/testing/fakes";
 import { SkaldError } from "@skald/model";
 import { type Carrier, carriers, happened } from "./testing/carriers.js";
 import { makeEchoes } from "./testing/echo.js";
-import { scannerOf } from "@skald/contracts/testing/fakes";
 import { connectTestServices, startTestServices } from "./testing/services.js";
 
 const { signal } = new AbortController();

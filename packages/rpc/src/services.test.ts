@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { makeBatch, testRuns, testSeed } from "@skald/testkit";
-import fc from "fast-check";
 import {
   answerScheduled,
   decodeTexts,
@@ -14,8 +12,10 @@ import * as common from "@skald/contracts/testing/arbitrary/common";
 import * as patterns from "@skald/contracts/testing/arbitrary/patterns";
 import * as pushes from "@skald/contracts/testing/arbitrary/pushes";
 import * as tasks from "@skald/contracts/testing/arbitrary/tasks";
-import { type Carrier, carriers, happened } from "./testing/carriers.js";
 import { textOf } from "@skald/contracts/testing/text-of";
+import { makeBatch, testRuns, testSeed } from "@skald/testkit";
+import fc from "fast-check";
+import { type Carrier, carriers, happened } from "./testing/carriers.js";
 import { echoQuerier, textOfPush } from "./testing/echo.js";
 
 const seed = testSeed();

@@ -1,12 +1,10 @@
 import type {
-  CallOptions,
   Catalog,
   Deletes,
   Distributor,
   PatternIngester,
-  QueryKind,
+  Querier,
   Rules,
-  ScheduledCall,
   Scheduler,
   Tailer,
 } from "@skald/contracts";
@@ -14,7 +12,7 @@ import { decodePush } from "@skald/contracts/codec";
 import type { GrpcConnection } from "./client.js";
 import { pushTo } from "./ingester.js";
 import { encodedWire, methodsOf } from "./methods.js";
-import type { GrpcServer, IncomingCall } from "./server.js";
+import type { GrpcServer } from "./server.js";
 
 // For each service a function that lets other processes call it, and one that gives the service at the other end of a
 // connection.
@@ -157,24 +155,14 @@ export function remoteScheduler(connection: GrpcConnection): Scheduler {
 }
 
 const querier = methodsOf("Querier");
-const encodedQuerier = Object.fromEntries(
-  Object.entries(querier).map(([name, method]) => [
-    name,
-    { ...method, request: encodedWire, answer: encodedWire },
-  ]),
-);
 
-/** Lets tools ask a querier; `answer` gets the call as one from a scheduler. Frontends ask through a scheduler. */
-export function serveQuerier(
-  server: Adds,
-  answer: (call: ScheduledCall, options: CallOptions) => Promise<Uint8Array>,
-): void {
-  const handlers = Object.keys(querier).map((name) => [
-    name,
-    (body: Uint8Array, call: IncomingCall) => {
-      const method = name.toLowerCase() as QueryKind;
-      return answer({ method, tenant: "", actors: [], avoid: [], body }, call);
-    },
-  ]);
-  server.add("Querier", encodedQuerier, Object.fromEntries(handlers));
+/** Lets tools ask a querier. Frontends ask through a scheduler, which shares queriers out fairly. */
+export function serveQuerier(server: Adds, served: Querier): void {
+  server.add("Querier", querier, {
+    Query: (request, call) => served.run("query", request, call),
+    Streams: (request, call) => served.run("streams", request, call),
+    Labels: (request, call) => served.run("labels", request, call),
+    Volumes: (request, call) => served.run("volumes", request, call),
+    Changes: (request, call) => served.run("changes", request, call),
+  });
 }

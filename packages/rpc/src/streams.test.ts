@@ -98,7 +98,8 @@ describe("an answer of many messages", () => {
     const messages = connection.stream(method, request, { signal });
     await messages.next();
     // Others of the connection are not held up: rounds there and back, after which nothing more is on its way.
-    for (let round = 0; round < 200; round++) await connection.call(testMethod("Echo"), request, { signal });
+    for (let round = 0; round < 200; round++)
+      await connection.call(testMethod("Echo"), request, { signal });
     const before = made;
     // The window of the stream, the memory of both sockets, and some messages on both sides.
     expect(before).toBeLessThan(250);

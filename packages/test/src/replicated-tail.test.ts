@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Tailer, TailRows } from "@skald/contracts";
-import { GrpcConnection, GrpcServer, remoteTailer, serveTailer } from "@skald/rpc";
 import type { LogResult } from "@skald/logql";
 import { emptyLabels, labelsFromObject } from "@skald/model";
 import { ReplicatedTailer } from "@skald/querier";
+import { GrpcConnection, GrpcServer, remoteTailer, serveTailer } from "@skald/rpc";
 
 const MiB = 1024 * 1024;
 const stops: (() => Promise<void> | void)[] = [];

@@ -16,7 +16,10 @@ const full: Raw<"LogPlan"> = {
       { name: `ü ${"x".repeat(300)}`, op: "=~", value: "" },
       { name: "y".repeat(49), op: "=", value: "é" },
     ],
-    stages: [{ kind: "unpack" }, { kind: "logfmt", strict: true, keepEmpty: false, extractions: [] }],
+    stages: [
+      { kind: "unpack" },
+      { kind: "logfmt", strict: true, keepEmpty: false, extractions: [] },
+    ],
   },
   fromNs: -(2n ** 63n),
   toNs: 2n ** 63n - 1n,
@@ -99,7 +102,12 @@ describe("a message", () => {
 
   it.each([
     ["without a field that it must have", "LogPlan", [], "it lacks log"],
-    ["with a word that it does not know", "Matcher", [0x12, 1, 0x63], '"c" is none of =, !=, =~, !~'],
+    [
+      "with a word that it does not know",
+      "Matcher",
+      [0x12, 1, 0x63],
+      '"c" is none of =, !=, =~, !~',
+    ],
     ["with a field of the wrong kind", "Matcher", [0x08, 1], "name has the wrong kind"],
     ["with half a number in an array", "U32Lists", [0x12, 2, 0, 0], "ends within a number"],
     ["with a number that is too large", "Shard", [0x08, ...Array(7).fill(0xff), 0x7f], "2^53"],

@@ -1,4 +1,3 @@
-import { emptyReadStats, SkaldError } from "@skald/model";
 import type {
   CallOptions,
   Catalog,
@@ -18,6 +17,7 @@ import { encodeTexts } from "@skald/contracts";
 import { querierOf, scannerOf } from "@skald/contracts/testing/fakes";
 import { rowsOf } from "@skald/contracts/testing/rows-of";
 import { textOf } from "@skald/contracts/testing/text-of";
+import { emptyReadStats, SkaldError } from "@skald/model";
 
 /** One service of each kind. */
 export interface Services {

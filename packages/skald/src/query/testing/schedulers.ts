@@ -1,7 +1,7 @@
 import { answerScheduled, type Scheduler as Contract, type Querier } from "@skald/contracts";
-import { GrpcConnection, GrpcServer, remoteScheduler, serveScheduler } from "@skald/rpc";
 import { querierOf } from "@skald/contracts/testing/fakes";
 import { SkaldError } from "@skald/model";
+import { GrpcConnection, GrpcServer, remoteScheduler, serveScheduler } from "@skald/rpc";
 import { Metrics } from "@skald/runtime/metrics";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 

@@ -1,7 +1,7 @@
 import { turnCall } from "@skald/compactor/jobs";
-import { serveIngester, serveTailer } from "@skald/rpc";
 import { Ingester } from "@skald/ingester";
 import { systemClock } from "@skald/model";
+import { serveIngester, serveTailer } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import type { TailFound } from "@skald/scan";
 import type { SealedSegment } from "@skald/storage";

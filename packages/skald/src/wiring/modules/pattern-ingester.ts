@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { servePatternIngester } from "@skald/rpc";
 import { type PatternSetup, PatternThread } from "@skald/patterns";
+import { servePatternIngester } from "@skald/rpc";
 import { Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Config } from "../../config/root.js";

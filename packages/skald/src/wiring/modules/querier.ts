@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os";
 import type { ScheduledCall, Scheduler } from "@skald/contracts";
-import { connectionOptionsOf, remoteScheduler } from "@skald/rpc";
 import { RetriedCalls } from "@skald/frontend";
 import { steadyClock } from "@skald/model";
 import { CorruptSegments, listedSince, Querier } from "@skald/querier";
+import { connectionOptionsOf, remoteScheduler } from "@skald/rpc";
 import { type HostFunction, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";

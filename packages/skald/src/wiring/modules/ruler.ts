@@ -1,6 +1,6 @@
-import { connectionOptionsOf, remoteRules, serveRules } from "@skald/rpc";
 import { systemClock } from "@skald/model";
 import type { RingView } from "@skald/ring";
+import { connectionOptionsOf, remoteRules, serveRules } from "@skald/rpc";
 import {
   AllRulers,
   type OtherRuler,

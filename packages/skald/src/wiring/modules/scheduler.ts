@@ -1,4 +1,5 @@
-import { connectionOptionsOf, remoteScheduler, serveScheduler } from "@skald/rpc";
+import { type Scheduler as Contract, scheduledQuerier } from "@skald/contracts";
+import { connectionOptionsOf, remoteScheduler, serveQuerier, serveScheduler } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 import { CallThreads } from "../../query/call-threads.js";
@@ -23,7 +24,7 @@ export function buildScheduler({ server }: Parts, { config, metrics }: ModuleCon
 
 /** Answers what frontends of other processes ask, through all schedulers that are known. */
 export function buildCallTaker(parts: Parts, { config, log }: ModuleContext): BuiltModule {
-  const { connections, queries } = parts;
+  const { connections, queries, server } = parts;
   const { scheduler_address, dns_lookup_duration, query_scheduler_grpc_client } =
     config.frontend_worker;
   const options = connectionOptionsOf("", query_scheduler_grpc_client);
@@ -31,6 +32,15 @@ export function buildCallTaker(parts: Parts, { config, log }: ModuleContext): Bu
   const book = schedulerBook(parts, { config, log }, named);
   if (book === undefined) return {};
   const threads = new CallThreads(queries);
+  const run: Contract["run"] = async (call, callOptions) => ({
+    body: await threads.answer(call, callOptions),
+    queueSeconds: 0,
+  });
+  if (server !== undefined)
+    serveQuerier(
+      server,
+      scheduledQuerier(() => ({ run })),
+    );
   const width = new LaneWidth(config.querier.max_concurrent);
   const take = async (peer: Peer, signal: AbortSignal) => {
     const scheduler = remoteScheduler(connections.to(peer.address, forPeer(options, peer)));

@@ -1,9 +1,9 @@
 import type { HeldRows, Ingester, Tailer } from "@skald/contracts";
-import { connectionOptionsOf, remoteIngester, remoteTailer } from "@skald/rpc";
 import { Replicator, type ReplicatorOptions } from "@skald/distributor";
 import { systemClock } from "@skald/model";
 import { ReplicatedIngester, ReplicatedTailer } from "@skald/querier";
 import type { Ring, RingInstance } from "@skald/ring";
+import { connectionOptionsOf, remoteIngester, remoteTailer } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import { memoryBytes } from "../../../memory.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../../module.js";

@@ -4,10 +4,10 @@ import type {
   PatternIngester,
   PatternsRequest,
 } from "@skald/contracts";
-import { connectionOptionsOf, remotePatternIngester } from "@skald/rpc";
 import { unavailable } from "@skald/model";
 import { LineSampler, mergePatterns } from "@skald/patterns";
 import { type Ring, type RingInstance, ringKey } from "@skald/ring";
+import { connectionOptionsOf, remotePatternIngester } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../../module.js";
 import { patternIdOf, watchPatternRing } from "../../rings.js";

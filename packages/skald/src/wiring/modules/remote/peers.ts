@@ -1,5 +1,5 @@
-import { Service } from "@skald/runtime";
 import { GrpcServer, serverOptionsOf } from "@skald/rpc";
+import { Service } from "@skald/runtime";
 import { grpcTlsOptionsOf } from "../../../config/tls-options.js";
 import { callObserver, cutObserver } from "../../../http/request-metrics.js";
 import { Connections } from "../../connections.js";

@@ -1,10 +1,9 @@
 // Contracts over gRPC between two processes: pushes of two sizes, and outcomes of scans. Prints one table.
 import { fork } from "node:child_process";
+import { decodeOutcome, encodeOutcome } from "@skald/contracts";
 import { emptyReadStats } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
-import { GrpcConnection, GrpcServer } from "@skald/rpc";
-import { remoteIngester, serveIngester } from "../dist/grpc.js";
-import { decodeOutcome, encodeOutcome } from "../dist/index.js";
+import { GrpcConnection, GrpcServer, remoteIngester, serveIngester } from "../dist/index.js";
 
 const MiB = 1024 * 1024;
 const bounds = { keepaliveMs: 60_000, keepaliveTimeoutMs: 20_000 };
