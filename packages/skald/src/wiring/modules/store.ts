@@ -1,8 +1,8 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Catalog } from "@skald/contracts";
-import { remoteCatalog, serveCatalog } from "@skald/contracts/grpc";
 import { type SegmentLocation, steadyClock } from "@skald/model";
+import { connectionOptionsOf, remoteCatalog, serveCatalog } from "@skald/rpc";
 import { type Logger, Service } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import { CountingCatalog, RemoteScanner } from "@skald/scan";
@@ -17,7 +17,6 @@ import {
   type SegmentCacheCalls,
   SegmentCatalog,
 } from "@skald/storage";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { s3OptionsOf, storeKind } from "../../config/s3-bucket.js";
 import { threadScripts } from "../../thread-scripts.js";
