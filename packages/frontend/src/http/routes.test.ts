@@ -192,6 +192,24 @@ describe("query_range", () => {
     ]);
   });
 
+  it.each([
+    ["/loki/api/v1/query_range", "query"],
+    ["/loki/api/v1/series", "match[]"],
+    ["/loki/api/v1/format_query", "query"],
+    ["/api/prom/query", "regexp"],
+  ])("refuses a text of %s that is longer than max_query_bytes", async (path, name) => {
+    const { call, bounds } = makeApi(logs, { max_query_bytes: 60 });
+    const long = `{app="${"a".repeat(60)}"}`;
+    await expect(call(path, { query: '{app="a"}', [name]: long })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(
+        /^the query has \d+ bytes, the limit is 60 \(max_query_bytes\)/,
+      ),
+    });
+    expect(bounds).toEqual([]);
+    expect((await call("/loki/api/v1/query_range", { query: '{app="a"}' })).status).toBe(200);
+  });
+
   it("tells the querier how many bytes a query may read and hold", async () => {
     const { call, bounds } = makeApi(logs, { max_query_bytes_read: 1000 });
     await call("/loki/api/v1/query_range", { query: '{app="a"}' });
