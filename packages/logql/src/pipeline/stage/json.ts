@@ -4,16 +4,7 @@ import type { JsonStage } from "../../syntax/ast.js";
 import { Arena, bytesEqual, encodeText, hasByte } from "../row/bytes.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row/row.js";
 import { type CurrentLabels, labelState, stageErrors } from "../row/row-labels.js";
-import {
-  demandsErrors,
-  type FieldScan,
-  FieldSink,
-  fieldScan,
-  isWanted,
-  KeyTree,
-  keyWants,
-  sinkSays,
-} from "./fields.js";
+import { type FieldScan, FieldSink, fieldScan, KeyTree, keyWants, sinkSays } from "./fields.js";
 import {
   decodeJsonString,
   emptyText,
@@ -51,7 +42,7 @@ class JsonParser {
     this.#row = row;
     this.#arena = row.labels.arena;
     this.#keys = new KeyTree(row.labels.names, context.demand);
-    this.#sink = new FieldSink(row, context);
+    this.#sink = new FieldSink(row, context, true);
     this.#scan = fieldScan(row, context, {
       fails: true,
       find: ({ bytes, offsets }, selection, names, found, options) =>
@@ -149,20 +140,17 @@ export function prepareJsonPaths(stage: JsonStage): PreparedStage {
       typeof step === "number" ? step : { bytes: encodeText(step) },
     ),
   }));
-  return (row, context) => compileJsonPaths(extractions, row, context);
+  return (row) => compileJsonPaths(extractions, row);
 }
 
 function compileJsonPaths(
   extractions: readonly PathExtraction[],
-  row: RowState,
-  { demand }: StageContext,
+  { labels, line }: RowState,
 ): RowStage {
-  const { labels, line } = row;
-  const asksForErrors = demandsErrors(demand);
-  const wanted = extractions
-    .filter(({ label }) => asksForErrors || isWanted(demand, label))
-    .map(({ label, path }) => ({ slot: labels.names.slotOf(label), path }));
-  if (wanted.length === 0) return () => true;
+  const wanted = extractions.map(({ label, path }) => ({
+    slot: labels.names.slotOf(label),
+    path,
+  }));
   const finder = new JsonFinder();
   return () => {
     const { bytes, start, end } = line;
