@@ -317,8 +317,7 @@ function exploreEndpoints(frontend: Frontend) {
         const matchers = parseSelector(params.get("query") ?? "");
         const { startNs, endNs } = parseOrderedBounds(params, frontend.nowNs());
         const seconds = Number(parseStep(params, startNs, endNs)) / 1e9;
-        const steps = Math.max(1, Math.floor(seconds / minPatternStepSeconds));
-        const stepSeconds = steps * minPatternStepSeconds;
+        const stepSeconds = Math.max(minPatternStepSeconds, Math.floor(seconds));
         return { matchers, fromNs: startNs, toNs: endNs + 1n, stepSeconds };
       },
       answer: (value) => ({ value }),
