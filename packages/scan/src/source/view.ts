@@ -360,7 +360,8 @@ function labelsIn(columns: readonly StreamColumn[], stream: number): Labels {
 }
 
 export const tenantLabelName = "__tenant_id__";
-const shadowedName = `original_${tenantLabelName}`;
+/** What rows of several tenants have in place of a `__tenant_id__` of their stream. */
+export const shadowedName = `original_${tenantLabelName}`;
 
 /** True for the labels that `withTenantLabel` may add. */
 function isTenantLabel(name: string): boolean {
