@@ -40,7 +40,7 @@ function introduction() {
     "`openapi.json`.",
     "",
     "**Tenant.** The header `X-Scope-OrgID` names it, unless `auth_enabled` is off. Where one is needed and none is named the answer",
-    "is 401; a name may be 150 bytes of letters, digits and ``!-_.*'()``.",
+    "is 401; a name may be 768 bytes of letters, digits and ``!-_.*'()``.",
     "",
     "**Parameters** come in the query string or, by POST, as a form (`application/x-www-form-urlencoded`). Of one that is given",
     "twice the first counts. Times are Unix seconds (up to ten digits), nanoseconds, seconds with a fraction, or RFC 3339;",

@@ -31,6 +31,17 @@ describe("query_range", () => {
     expect(text).toContain("\\u003cb\\u003e");
   });
 
+  it.each<[Record<string, string>, string[] | undefined]>([
+    [{}, undefined],
+    [{ limit: "2" }, undefined],
+    [{ limit: "1" }, ["the limit of 1 lines was reached: there may be more"]],
+    [{ interval: "90s" }, ["lines less than 1m30s behind another were left out, as interval asks"]],
+  ])("warns of lines that are left out because of %j", async (params, warnings) => {
+    const { call } = makeApi(logs);
+    const answer = await call("/loki/api/v1/query_range", { query: '{app="a"}', ...params });
+    expect(bodyOf(answer).warnings).toEqual(warnings);
+  });
+
   it("keeps labels apart when asked to", async () => {
     const { call } = makeApi(logs);
     const headers = { "x-loki-response-encoding-flags": "other,categorize-labels" };
