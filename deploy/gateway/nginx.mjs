@@ -4,6 +4,7 @@ import { refusal, routes, services, usualTimeout } from "./routes.mjs";
 /** The files, by path in the checkout, with their texts. */
 export function nginxFiles() {
   const port = "{{ .Values.loki.server.http_listen_port }}";
+  const ifPatterns = '{{- if include "skald.hasPatterns" . }}';
   return {
     "deploy/docker/nginx.conf": nginxConf({
       listen: 3100,
@@ -20,12 +21,12 @@ export function nginxFiles() {
     "deploy/helm/skald/files/nginx.conf": nginxConf({
       listen: 8080,
       global: upstreams(
-        (name) => `{{ include "skald.fullname" . }}-${name}:${port}`,
-        ["{{- if .Values.patternIngester.replicas }}", "{{- end }}"],
+        (name) => `{{ include "skald.serviceOf" (dict "root" . "target" "${name}") }}:${port}`,
+        [ifPatterns, "{{- end }}"],
       ),
       address: (name) => `http://${name}`,
       ifPatterns: [
-        "{{- if .Values.patternIngester.replicas }}",
+        ifPatterns,
         "{{- else }}",
         '    location ~ ^/pattern/ring$ { return 404 "no pattern ingester runs\\n"; }',
         "{{- end }}",
