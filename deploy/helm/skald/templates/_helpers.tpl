@@ -166,8 +166,8 @@ common:
   storage:
     {{- if eq $loki.storage.type "s3" }}
     s3:
-      endpoint: {{ $loki.storage.s3.endpoint | quote }}
-      region: {{ $loki.storage.s3.region | quote }}
+      endpoint: {{ $loki.storage.s3.endpoint | default "" | quote }}
+      region: {{ $loki.storage.s3.region | default "" | quote }}
       bucketnames: {{ required "set loki.storage.bucketNames.chunks" $loki.storage.bucketNames.chunks }}
       {{- if include "skald.secretName" . }}
       access_key_id: ${S3_ACCESS_KEY}

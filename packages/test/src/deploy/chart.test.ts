@@ -264,6 +264,11 @@ describe("values of Loki's chart", () => {
     expect(notesOf(values).match(/^- .*$/gm)).toEqual(["- memberlist: the rings are in Redis"]);
   });
 
+  it("get no warning where all of them count", () => {
+    expect(notesOf(distributed)).not.toContain("Values without effect");
+    expect(notesOf({})).not.toContain("Values without effect");
+  });
+
   it("are refused where ignoring them would open the gateway", () => {
     const values = merged(own, { gateway: { basicAuth: { enabled: true } } });
     expect(schemaProblems(values, schema)).toEqual([
