@@ -79,7 +79,7 @@ function nginxConf({ listen, global, inServer = [], address, ifPatterns }) {
   ].join("\n")}\n`;
 }
 
-function locationOf({ pattern, service, refused, repeats, timeout }, address) {
+function locationOf({ pattern, service, refused, repeats, once, timeout }, address) {
   const refuse = `return 403 ${JSON.stringify(refusal)};`;
   const name = pattern === undefined ? "/" : `~ ${pattern}`;
   if (refused === "all") return [`location ${name} { ${refuse} }`];
@@ -87,6 +87,11 @@ function locationOf({ pattern, service, refused, repeats, timeout }, address) {
   if (refused === "changes") lines.push(`if ($request_method !~ ^(GET|HEAD)$) { ${refuse} }`);
   lines.push(`proxy_pass ${address(service)};`);
   if (timeout !== undefined) lines.push(`proxy_read_timeout ${timeout};`);
+  if (once)
+    lines.push(
+      "# nginx repeats a PUT, and a delete request must not arrive twice.",
+      "proxy_next_upstream off;",
+    );
   if (repeats)
     lines.push(
       "# Queries change nothing, so that one whose frontend ends goes to another, also when it was sent by POST.",

@@ -7,6 +7,7 @@
  * - `refused: "all"`: clients may not use the path; an operator asks the service itself
  * - `refused: "changes"`: clients may only read it (GET and HEAD)
  * - `repeats`: a request changes nothing, so that it is sent to another instance when the first ends without an answer
+ * - `once`: a request is sent to one instance only, even when that does not take it
  * - `timeout`: how long an answer may pause, where that is not `usualTimeout`
  */
 export const routes = [
@@ -23,7 +24,12 @@ export const routes = [
     pattern: "^/((loki|service)/api/v1|api/(prom|legacy))/rules(/|$)",
   },
   { ...clients("rules", "ruler"), pattern: "^/(prometheus|compat)/api/v1/(rules|alerts)$" },
-  { ...clients("deletion", "compactor"), pattern: "^/(loki|service)/api/v1/delete$" },
+  {
+    ...clients("deletion", "compactor"),
+    pattern: "^/(loki|service)/api/v1/delete$",
+    // If a request to delete arrived twice, cancelling one would leave the other.
+    once: true,
+  },
   { ...page("rings", "ingester"), pattern: "^/ring$" },
   { ...page("rings", "distributor"), pattern: "^/distributor/(ring|all_user_stats)$" },
   { ...page("rings", "ruler"), pattern: "^/ruler/ring$" },
