@@ -56,7 +56,6 @@ function statFields(stats: NonNullable<QueryFacts["stats"]>, seconds: number) {
     total_bytes: sizeText(bytes),
     lines_per_second: Math.round(lines / atLeast),
     total_lines: lines,
-    post_filter_lines: sides.reduce((n, side) => n + side.postFilterLines, 0),
     queue_time: formatSeconds(stats.queueSeconds),
     querier_exec_time: formatSeconds(stats.execSeconds),
     splits: stats.subqueries ?? 0,
