@@ -3,7 +3,7 @@ import { type ObjectStore, type S3Options, S3Store } from "@skald/storage";
 import { toJson, toText } from "./document.js";
 import { inspectFile } from "./inspect.js";
 import { type ProgressOutput, sizeText } from "./progress.js";
-import { runCanary } from "./service-commands.js";
+import { runCanary, runDoctor } from "./service-commands.js";
 import { bucketSource, directorySource, type Source } from "./source.js";
 import { type FoundDamage, type Verdict, verify } from "./verify.js";
 
@@ -23,6 +23,7 @@ const options = ["streams", "blocks", "json"] as const;
 const usage = `Usage: skald inspect FILE... [-streams] [-blocks] [-json]
        skald verify DIR|FILE|s3://bucket/prefix [-json] [flags of the bucket, such as -s3.endpoint, or -config.file]
        skald canary URL [-help for its options]
+       skald doctor URL... [-help for its options]
 `;
 
 /**
@@ -46,6 +47,7 @@ export function runTool(
 export async function runCommand(argv: readonly string[], deps: CommandDeps): Promise<number> {
   const [name, ...rest] = argv;
   if (name === "canary") return runCanary(rest, deps);
+  if (name === "doctor") return runDoctor(rest, deps);
   const isOn = (option: string) => rest.some((one) => one.replace(/^--?/, "-") === `-${option}`);
   const flags = rest.filter((one) => one.startsWith("-") && !options.some((o) => isOption(one, o)));
   const targets = rest.filter((one) => !one.startsWith("-"));

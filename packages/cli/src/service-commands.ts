@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { parseArgs } from "node:util";
 import { parseGoDuration } from "@skald/model";
 import { Canary, type CanaryReport } from "./canary.js";
+import { diagnose, type Finding } from "./doctor.js";
 
 interface Output {
   readonly stdout: { write(text: string): unknown };
@@ -78,6 +79,37 @@ function tellCanary(report: CanaryReport, isJson: boolean, stdout: Output["stdou
   const { missing, duplicates, unexpected, checks } = report;
   if (missing + duplicates + unexpected > 0) return exitCodes.found;
   return checks === 0 ? exitCodes.failed : exitCodes.good;
+}
+
+const doctorUsage = `Usage: skald doctor URL... [options]
+Asks the services at the URLs, and the members of their rings, for what will hurt next. The exit code is 1 if something is
+wrong now, and 2 if a service did not answer.
+  -http-port PORT      the HTTP port of ring members; default: server.http_listen_port of the first URL; 0: ask URLs only
+  -tenant-id ID, -header "NAME: VAL", -json
+`;
+
+/** Runs `skald doctor`; resolves with the exit code. */
+export async function runDoctor(argv: readonly string[], { stdout, stderr }: Output) {
+  const flags = { "http-port": text("") };
+  const read = readArguments(argv, flags, { usage: doctorUsage, stdout, stderr });
+  if (typeof read === "number") return read;
+  const { values, urls, headers } = read;
+  if (urls.length === 0) return refuse(stderr, "name a URL", doctorUsage);
+  const given = values["http-port"];
+  if (!/^\d*$/.test(given)) return refuse(stderr, `-http-port: ${given} is no port`, doctorUsage);
+  const httpPort = given === "" ? undefined : Number(given);
+  const { services, findings } = await diagnose({ urls, headers, httpPort });
+  stdout.write(
+    values.json
+      ? `${JSON.stringify({ services, findings }, null, 2)}\n`
+      : `asked ${services.join(", ") || "no service"}\n${findings.map(lineOf).join("")}`,
+  );
+  if (findings.some(({ kind }) => kind === "unreachable")) return exitCodes.failed;
+  return findings.some(({ kind }) => kind === "wrong") ? exitCodes.found : exitCodes.good;
+}
+
+function lineOf({ kind, service, says, advice }: Finding): string {
+  return `${kind.padEnd(11)}  ${service}: ${says}\n${advice === undefined ? "" : `             ${advice}\n`}`;
 }
 
 function text(value: string) {
