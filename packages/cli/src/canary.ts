@@ -16,6 +16,8 @@ export interface CanaryOptions {
   readonly checkMs: number;
   /** How far back the queries look. */
   readonly historyMs: number;
+  /** A tail has this long to send a line that was acknowledged. */
+  readonly tailWaitMs: number;
   readonly onFinding: (text: string) => void;
 }
 
@@ -52,8 +54,6 @@ const batchesPerQuery = 50;
 const nsPerMs = 1_000_000n;
 const retryMs = 500;
 const requestTimeoutMs = 60_000;
-/** A tail has this long to send a line that was acknowledged. */
-const tailWaitMs = 30_000;
 
 /** Pushes numbered lines, reads them back by every way, and counts lines that are missing, doubled or changed. */
 export class Canary {
@@ -211,7 +211,7 @@ export class Canary {
   /** Judges the lines that the tail had time to send. */
   #judgeTail(): void {
     for (const batch of this.#batches) {
-      if (Date.now() - batch.acknowledgedMs < tailWaitMs) return;
+      if (Date.now() - batch.acknowledgedMs < this.#options.tailWaitMs) return;
       if (batch.tailed === undefined) continue;
       const missing = linesPerBatch - batch.tailed.size;
       if (missing > 0) this.#find("missing", "tail", missing, `after line ${batch.first}`);

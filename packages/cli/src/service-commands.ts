@@ -20,6 +20,7 @@ if a line was missing, doubled or changed, and 2 if no line could be checked.
   -interval 1s         the pause between two pushes
   -check-interval 10s  the pause between two rounds of queries
   -history 1h          how far back the queries look
+  -wait 30s            how long a tail has to send a line that was acknowledged
   -port 3500           the port of /metrics; 0: no metrics
   -for DURATION        ends after this time
 `;
@@ -28,7 +29,7 @@ if a line was missing, doubled or changed, and 2 if no line could be checked.
 export async function runCanary(argv: readonly string[], { stdout, stderr }: Output) {
   const canaryFlags = {
     ...{ name: text(hostname()), interval: text("1s"), "check-interval": text("10s") },
-    ...{ history: text("1h"), port: text("3500"), for: text("") },
+    ...{ history: text("1h"), wait: text("30s"), port: text("3500"), for: text("") },
   };
   const read = readArguments(argv, canaryFlags, { usage: canaryUsage, stdout, stderr });
   if (typeof read === "number") return read;
@@ -43,6 +44,7 @@ export async function runCanary(argv: readonly string[], { stdout, stderr }: Out
       intervalMs: durationMs("interval", values.interval),
       checkMs: durationMs("check-interval", values["check-interval"]),
       historyMs: durationMs("history", values.history),
+      tailWaitMs: durationMs("wait", values.wait),
       onFinding: (found) => stderr.write(`${new Date().toISOString()} ${found}\n`),
     });
     forMs = values.for === "" ? Number.POSITIVE_INFINITY : durationMs("for", values.for);

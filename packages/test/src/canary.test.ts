@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { freePort } from "@skald/testkit";
+import { WebSocketServer } from "ws";
 import {
   binSkald,
   makeFolder,
@@ -95,6 +96,16 @@ describe("skald canary", () => {
     expect(report.code).toBe(1);
     expect(report[kind]).toBeGreaterThan(0);
     expect(report.stderr).toMatch(/lines (are missing|are doubled|were never pushed)/);
+  });
+
+  it("counts lines that a tail does not send", async () => {
+    const silent = new WebSocketServer({ server: proxy });
+    const report = await canary(throughProxy(), "silent-tail", "-wait=500ms");
+    silent.close();
+    expect(report).toMatchObject({ code: 1, duplicates: 0, unexpected: 0 });
+    expect(report.missing).toBeGreaterThan(0);
+    expect(report.stderr).toMatch(/ tail: 20 lines are missing, such as after line \d+\n/);
+    expect(report.stderr).not.toMatch(/(forward|backward|count): /);
   });
 
   it("repeats a push whose answer was lost, and finds each line once", async () => {
