@@ -3,6 +3,7 @@ import { type ObjectStore, type S3Options, S3Store } from "@skald/storage";
 import { toJson, toText } from "./document.js";
 import { inspectFile } from "./inspect.js";
 import { type ProgressOutput, sizeText } from "./progress.js";
+import { runCanary, runDoctor } from "./service-commands.js";
 import { bucketSource, directorySource, type Source } from "./source.js";
 import { type FoundDamage, type Verdict, verify } from "./verify.js";
 
@@ -21,10 +22,12 @@ const exitCodes = { good: 0, damaged: 1, failed: 2 } as const;
 const options = ["streams", "blocks", "json"] as const;
 const usage = `Usage: skald inspect FILE... [-streams] [-blocks] [-json]
        skald verify DIR|FILE|s3://bucket/prefix [-json] [flags of the bucket, such as -s3.endpoint, or -config.file]
+       skald canary URL [-help for its options]
+       skald doctor URL... [-help for its options]
 `;
 
 /**
- * Runs `skald inspect` or `skald verify` on the output of the process; resolves with the exit code. `bucketOf` turns flags of
+ * Runs a command such as `skald inspect` on the output of the process; resolves with the exit code. `bucketOf` turns flags of
  * the server into the options of a bucket, and throws for flags that it cannot understand.
  */
 export function runTool(
@@ -43,6 +46,8 @@ export function runTool(
 /** Runs a command line; resolves with the exit code: 1 for damage, 2 if something could not be checked. */
 export async function runCommand(argv: readonly string[], deps: CommandDeps): Promise<number> {
   const [name, ...rest] = argv;
+  if (name === "canary") return runCanary(rest, deps);
+  if (name === "doctor") return runDoctor(rest, deps);
   const isOn = (option: string) => rest.some((one) => one.replace(/^--?/, "-") === `-${option}`);
   const flags = rest.filter((one) => one.startsWith("-") && !options.some((o) => isOption(one, o)));
   const targets = rest.filter((one) => !one.startsWith("-"));

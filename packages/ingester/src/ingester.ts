@@ -162,6 +162,8 @@ export class Ingester implements IngesterContract, Tailer {
       localSegments: () => this.#segments.all().length,
       walBytes: () => this.#journal.wal.stats().bytes,
       walQueuedBytes: () => this.#journal.wal.stats().queuedBytes,
+      diskSpareBytes: () => this.#intake.room.spareBytes,
+      diskSizeBytes: () => this.#intake.room.sizeBytes,
     });
   }
 

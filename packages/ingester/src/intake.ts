@@ -50,6 +50,11 @@ export class Intake {
     return this.#disk.unwritable;
   }
 
+  /** The room on the disk, by its last check and what was written since. */
+  get room(): DiskRoom {
+    return this.#disk.room;
+  }
+
   async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
     this.#assertPushable();
     const release = await this.#enter(batch);
@@ -166,6 +171,12 @@ function slowDown(why: string): SkaldError {
 /** Part of a small disk that must be free. */
 const minFreePart = 1 / 20;
 
+interface DiskRoom {
+  /** Bytes that may be written before pushes are refused; infinite before the first check. */
+  readonly spareBytes: number;
+  readonly sizeBytes: number;
+}
+
 /**
  * Watches the disk, so that every acknowledged row can be sealed: pushes are refused while less is free than a segment may
  * need. Written bytes are counted between two checks.
@@ -196,6 +207,10 @@ class DiskWatch {
     const why = this.#unwritable ?? (this.#spareBytes < 0 ? this.#tooFull() : undefined);
     if (why === undefined) return undefined;
     return new SkaldError("unavailable", why, { retryAfterSeconds: diskCheckPeriodMs / 1000 });
+  }
+
+  get room(): DiskRoom {
+    return { spareBytes: this.#spareBytes, sizeBytes: this.#space.totalBytes };
   }
 
   /** Why a directory is not writable. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { ComposeCluster } from "./testing/compose.js";
 import { enough, NumberedLines } from "./testing/numbered-lines.js";
+import { binSkald, type ProgramResult, runProgram } from "./testing/server.js";
 
 let cluster: ComposeCluster;
 let lines: NumberedLines;
@@ -8,6 +9,8 @@ let lines: NumberedLines;
 const failed: string[] = [];
 /** Without them there is no address, or no store of all rows. */
 const single = ["gateway-1", "s3-1"];
+const canaryEnd = new AbortController();
+let canary: Promise<ProgramResult> | undefined;
 
 beforeAll(async () => {
   cluster = await ComposeCluster.start();
@@ -17,10 +20,14 @@ beforeAll(async () => {
     onFailedQuery: (failure) => failed.push(failure),
   });
   lines.start();
+  const settings = ["-tenant-id=canary", "-interval=200ms", "-port=0", "-json"];
+  canary = runProgram(binSkald, ["canary", cluster.url, ...settings], { end: canaryEnd.signal });
 }, 600_000);
 
 afterAll(async () => {
   await lines?.stop();
+  canaryEnd.abort();
+  await canary;
   await cluster?.remove();
 }, 120_000);
 
@@ -65,4 +72,11 @@ it("every acknowledged line is there once", async () => {
   const all = Array.from({ length: lines.acknowledged }, (_, line) => line);
   expect(await lines.surelyCount()).toMatchObject({ seen: all.length });
   expect(await lines.numbers()).toEqual(all);
+});
+
+it("the canary found each of its lines, once, by every way", async () => {
+  canaryEnd.abort();
+  const { code, stdout, stderr } = (await canary)!;
+  expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+  expect(JSON.parse(stdout)).toMatchObject({ missing: 0, duplicates: 0, unexpected: 0 });
 });

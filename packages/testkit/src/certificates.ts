@@ -6,7 +6,9 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** Signs certificates of tests: P-256 keys, ECDSA with SHA-256, valid from 2020 to 2049 (RFC 5280, written in DER). */
+const lastDay = new Date(Date.UTC(2049, 11, 31, 23, 59, 59));
+
+/** Signs certificates of tests: P-256 keys, ECDSA with SHA-256, valid from 2020 until 2049 or a given time (RFC 5280, written in DER). */
 export class TestAuthority implements TestCertificate {
   readonly cert: string;
   readonly key: string;
@@ -23,21 +25,23 @@ export class TestAuthority implements TestCertificate {
   }
 
   /** A certificate for the address of this machine, which serves for clients too. */
-  issue(name: string): TestCertificate {
+  issue(name: string, until = lastDay): TestCertificate {
     const { privateKey, publicKey } = makeKeys();
     const address = tagged(0x87, Buffer.from([127, 0, 0, 1]));
     const host = tagged(0x82, Buffer.from("localhost"));
-    const cert = this.#certify(name, publicKey, [extension(altName, sequence(address, host))]);
+    const names = [extension(altName, sequence(address, host))];
+    const cert = this.#certify(name, publicKey, names, until);
     return { cert, key: pemOfKey(privateKey) };
   }
 
-  #certify(name: string, key: KeyObject, extensions: readonly Buffer[]): string {
+  #certify(name: string, key: KeyObject, extensions: readonly Buffer[], until = lastDay): string {
+    const end = until.toISOString().replaceAll(/[-:T]/g, "").slice(2, 14);
     const body = sequence(
       tagged(0xa0, integer(2)),
       integer(this.#serial++),
       sequence(ecdsaWithSha256),
       nameOf(this.#name),
-      sequence(utcTime("200101000000Z"), utcTime("491231235959Z")),
+      sequence(utcTime("200101000000Z"), utcTime(`${end}Z`)),
       nameOf(name),
       key.export({ type: "spki", format: "der" }),
       tagged(0xa3, sequence(...extensions)),

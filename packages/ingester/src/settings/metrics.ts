@@ -44,6 +44,8 @@ const readGauges = {
   localSegments: ["local_segments", "Segments on the local disk."],
   walBytes: ["wal_disk_bytes", "Size of the write-ahead log."],
   walQueuedBytes: ["wal_queued_bytes", "Bytes that wait to be logged."],
+  diskSpareBytes: ["disk_spare_bytes", "Room on the disk before pushes are refused."],
+  diskSizeBytes: ["disk_size_bytes", "Size of the disk; 0 before it was checked."],
 } satisfies Record<string, Meaning>;
 
 const sizes = [0.25, 0.5, 1, 2, 4, 8, 16].map((n) => n * 1024 * 1024);

@@ -171,6 +171,8 @@ export function runProgram(
     readonly input?: string;
     /** Environment variables beside those of this process. */
     readonly env?: Readonly<Record<string, string>>;
+    /** Sends SIGTERM to the program when it aborts. */
+    readonly end?: AbortSignal;
   } = {},
 ): Promise<ProgramResult> {
   return new Promise((resolve, reject) => {
@@ -188,6 +190,7 @@ export function runProgram(
       stderr += chunk.toString();
     });
     child.stdin.end(options.input ?? "");
+    options.end?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
     child.once("error", reject);
     child.once("close", (code) => resolve({ code, stdout, stderr }));
   });

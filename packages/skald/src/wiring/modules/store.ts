@@ -113,13 +113,21 @@ function buildBucket({ threads }: Parts, { config, log, metrics }: ModuleContext
   let cacheBytes = 0;
   const help = "Bytes of the store's segments that are kept on the local disk.";
   metrics.gaugeOf("segment_cache_bytes", help, () => cacheBytes);
+  const unconditional = metrics.gauge(
+    "objstore_bucket_unconditional_puts",
+    "1 when the bucket was found to have no conditional puts.",
+    ["bucket"],
+  );
+  unconditional.set({ bucket: place.bucket.bucket }, 0);
   const thread = new BucketThread({
     ...{ url: threadScripts.bucket, place },
     onReport: (report) => {
       for (const one of report.tries) countTry(one);
       for (const path of report.dropped) threads.forget(path);
-      for (const why of report.fallbacks)
+      for (const why of report.fallbacks) {
         log.warn("puts are not conditional in this bucket", { why });
+        unconditional.set({ bucket: place.bucket.bucket }, 1);
+      }
       cacheBytes = report.cacheBytes;
     },
     onThreadLost: (error) =>
