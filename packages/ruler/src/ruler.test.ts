@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { systemClock } from "@skald/model";
+import { labelsToObject, systemClock } from "@skald/model";
 import type { JobOptions, WorkerPool } from "@skald/runtime";
 import { field, readSchema, Settings } from "@skald/runtime/config";
 import { createLogger, silentLogger } from "@skald/runtime/log";
@@ -16,6 +16,7 @@ import { Ruler } from "./ruler.js";
 import { LocalRuleStore } from "./rules/local-rule-store.js";
 import { ObjectRuleStore, type RuleStore } from "./rules/rule-store.js";
 import { RuleTexts } from "./rules/rule-texts.js";
+import { SampleLog } from "./send/sample-log.js";
 import { ruleStatusRoutes } from "./status-routes.js";
 import { testTexts } from "./testing/rule-texts.js";
 
@@ -45,9 +46,9 @@ const stores: readonly (readonly [string, (texts?: RuleTexts) => RuleStore])[] =
   ],
 ];
 
-async function open(store: RuleStore, texts = testTexts()) {
+async function open(store: RuleStore, texts = testTexts(), more: Partial<RulerConfig> = {}) {
   const usual = defaults();
-  const config = { ...usual, wal: { ...usual.wal, dir: folder } };
+  const config = { ...usual, wal: { ...usual.wal, dir: folder }, ...more };
   const ruler = new Ruler({
     ...{ config, store, clock: systemClock, metrics: new Metrics() },
     log: createLogger({ target: { write: () => undefined } }),
@@ -171,6 +172,45 @@ it("reads and writes rules on threads only", async () => {
     ["write_rules", "t"],
   ]);
   await ruler.stop();
+});
+
+it("writes the history of alerts to remote write, to its end with the rule or the group", async () => {
+  const { remote_write: usual } = defaults();
+  const clients = { c: { url: "http://127.0.0.1:1" } };
+  const remote_write = { ...usual, enabled: true, clients };
+  const { call, ruler } = await open(stores[0]![1](), testTexts(), { remote_write });
+  const evaluate = async () => {
+    await ruler.sync();
+    for (const one of ruler.groupsOf("t")) await one.evaluate(nowMs());
+  };
+  const rules = (more: string) => `name: g\nrules: [{alert: A, expr: vector(1) > 0}${more}]`;
+  await call("POST /loki/api/v1/rules/ns", rules(", {alert: B, expr: vector(1) > 0}"));
+  await evaluate();
+  await call("POST /loki/api/v1/rules/ns", rules(""));
+  await evaluate();
+  await call("DELETE /loki/api/v1/rules/ns/g");
+  await ruler.sync();
+  await ruler.stop();
+  const log = new SampleLog(join(folder, "samples", "t"), { maxBytes: 1e9, nowMs });
+  await log.open();
+  const { samples } = await log.read({ file: 0, offset: 0 });
+  await log.close();
+  const written = samples.map(({ labels, value }) => {
+    const { __name__: name, alertname, alertstate = "" } = labelsToObject(labels);
+    return `${name} ${alertname} ${alertstate} ${value !== undefined}`;
+  });
+  expect(written).toEqual([
+    "ALERTS A firing true",
+    "ALERTS_FOR_STATE A  true",
+    "ALERTS B firing true",
+    "ALERTS_FOR_STATE B  true",
+    "ALERTS B firing false",
+    "ALERTS_FOR_STATE B  false",
+    "ALERTS A firing true",
+    "ALERTS_FOR_STATE A  true",
+    "ALERTS A firing false",
+    "ALERTS_FOR_STATE A  false",
+  ]);
 });
 
 it("parses only files that changed", async () => {

@@ -215,7 +215,10 @@ export class Ruler {
         this.#metrics.removed(runner.placed);
         // A group that is still stored now belongs to another ruler.
         if (stored.has(key)) await runner.handOver();
-        else await this.#deps.sharedAlerts?.remove(key);
+        else {
+          await runner.end();
+          await this.#deps.sharedAlerts?.remove(key);
+        }
         await this.#states.remove(key);
       }),
     );
@@ -277,6 +280,7 @@ export class Ruler {
 
   #runnerOf(placed: PlacedGroup): GroupRunner {
     const { clock, log, querier } = this.#deps;
+    const remoteWrite = this.#remoteWrite;
     return new GroupRunner(placed, {
       ...{ querier, clock, log, metrics: this.#metrics, states: this.#states },
       shared: this.#deps.sharedAlerts,
@@ -284,7 +288,8 @@ export class Ruler {
       // The tenant's turn comes first: a group that waits for it holds up nobody else.
       turns: [this.#tenantTurn(placed.tenant), this.#turn],
       notify: (_, expr, alerts) => this.#alertmanagers.send(expr, alerts),
-      record: async (tenant, timeMs, samples) => this.#remoteWrite?.append(tenant, timeMs, samples),
+      record:
+        remoteWrite && ((tenant, timeMs, samples) => remoteWrite.append(tenant, timeMs, samples)),
     });
   }
 

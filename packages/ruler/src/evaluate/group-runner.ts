@@ -18,7 +18,8 @@ import {
   type SavedAlerts,
 } from "./alert-states.js";
 import { type Alert, AlertingRule } from "./alerting-rule.js";
-import { type RecordedSample, RecordingRule } from "./recording-rule.js";
+import { RecordingRule } from "./recording-rule.js";
+import type { RecordedSample } from "./series-ends.js";
 
 export interface GroupOptions {
   readonly intervalMs: number;
@@ -44,12 +45,10 @@ interface GroupDeps {
   readonly turns: readonly Semaphore[];
   /** Takes alerts to send. */
   readonly notify: (tenant: string, expr: string, alerts: readonly Alert[]) => void;
-  /** Takes samples to write. They are safe when it resolves. */
-  readonly record: (
-    tenant: string,
-    timeMs: number,
-    samples: readonly RecordedSample[],
-  ) => Promise<void>;
+  /** Takes samples to write. They are safe when it resolves. Absent when samples are not written. */
+  readonly record?:
+    | ((tenant: string, timeMs: number, samples: readonly RecordedSample[]) => Promise<void>)
+    | undefined;
 }
 
 /** A rule and the outcome of its last evaluation. */
@@ -74,6 +73,8 @@ export class GroupRunner {
   readonly #deps: GroupDeps;
   readonly #abort = new AbortController();
   readonly #log: Logger;
+  /** The ends of series whose rules the earlier form of the group had. */
+  #ends: readonly RecordedSample[] = [];
   #running: Promise<void> = Promise.resolve();
 
   constructor(placed: PlacedGroup, deps: GroupDeps) {
@@ -108,6 +109,8 @@ export class GroupRunner {
   async evaluate(slotMs: number): Promise<void> {
     const { clock, metrics } = this.#deps;
     const start = performance.now();
+    // The ends come before the samples of this time: a changed rule may go on with a series.
+    await this.#recordEnds(slotMs - 1);
     for (const status of this.rules) await this.#evaluateRule(status, slotMs);
     this.evaluationSeconds = (performance.now() - start) / 1000;
     this.lastEvaluationMs = clock.nowMs();
@@ -119,6 +122,12 @@ export class GroupRunner {
   async handOver(): Promise<void> {
     if (this.lastEvaluationMs === undefined) return;
     await this.#save(true);
+  }
+
+  /** Ends the series of a group that is no more. Call it once no evaluation runs. */
+  async end(): Promise<void> {
+    this.#ends = [...this.#ends, ...this.rules.flatMap(({ work }) => work.endSamples())];
+    await this.#recordEnds(this.#deps.clock.nowMs());
   }
 
   /** Takes over alerts and series of rules that did not change. */
@@ -136,6 +145,9 @@ export class GroupRunner {
       const { health, lastError, lastEvaluationMs, evaluationSeconds } = other;
       Object.assign(status, { health, lastError, lastEvaluationMs, evaluationSeconds });
     }
+    // A rule that left a part of a group may go on at another ruler.
+    const gone = this.placed.places === undefined ? [...left.values()].flat() : [];
+    this.#ends = [...before.#ends, ...gone.flatMap(({ work }) => work.endSamples())];
     this.lastEvaluationMs = before.lastEvaluationMs;
     this.evaluationSeconds = before.evaluationSeconds;
   }
@@ -223,9 +235,10 @@ export class GroupRunner {
     const { notify, options, record } = this.#deps;
     const { tenant } = this.placed;
     const samples = await this.#query(rule.expr, slotMs);
+    const timeMs = slotMs - (this.placed.group.queryOffsetMs ?? 0);
     if (work instanceof RecordingRule) {
-      const timeMs = slotMs - (this.placed.group.queryOffsetMs ?? 0);
-      await record(tenant, timeMs, work.update(samples));
+      const recorded = work.update(samples);
+      await record?.(tenant, timeMs, recorded);
       return;
     }
     try {
@@ -234,6 +247,20 @@ export class GroupRunner {
       const validMs = 4 * Math.max(this.schedule.intervalMs, options.resendDelayMs);
       const due = work.takeDue(slotMs, options.resendDelayMs, validMs);
       if (due.length > 0) notify(tenant, rule.expr, due);
+    }
+    if (record !== undefined) await record(tenant, timeMs, work.samples());
+  }
+
+  async #recordEnds(ms: number): Promise<void> {
+    const { record } = this.#deps;
+    const ends = this.#ends;
+    this.#ends = [];
+    if (record === undefined || ends.length === 0) return;
+    const { tenant, group } = this.placed;
+    try {
+      await record(tenant, ms - (group.queryOffsetMs ?? 0), ends);
+    } catch (error) {
+      this.#log.error("the ends of series cannot be written", { error });
     }
   }
 

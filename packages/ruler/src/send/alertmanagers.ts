@@ -2,7 +2,8 @@ import { resolveSrv } from "node:dns/promises";
 import { formatRfc3339, type Labels, labelsToObject, makeLabels } from "@skald/model";
 import { type Logger, messageWithCauses, retry, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
-import { type Alert, pairsOf } from "../evaluate/alerting-rule.js";
+import type { Alert } from "../evaluate/alerting-rule.js";
+import { pairsOf } from "../evaluate/series-ends.js";
 import { type Connection, postOrRefuse, Refused } from "./post.js";
 import type { Relabel } from "./relabel.js";
 
