@@ -278,8 +278,9 @@ function timeText(ms: number): string {
 
 /** A link that shows the expression in Grafana. */
 function linkOf(expr: string, { externalUrl, datasourceUid }: AlertmanagerOptions): string {
-  const datasource = { type: "loki", uid: datasourceUid };
-  const left = { queries: [{ datasource, expr, queryType: "range" }] };
+  const uid = datasourceUid === "" ? {} : { uid: datasourceUid };
+  const datasource = { type: "loki", ...uid };
+  const left = { queries: [{ expr, queryType: "range", datasource }] };
   return `${externalUrl.replace(/\/+$/, "")}/explore?left=${encodeURIComponent(JSON.stringify(left))}`;
 }
 
