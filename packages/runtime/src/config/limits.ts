@@ -295,6 +295,11 @@ const retention = {
     "what a delete request does",
     "compactor.deletion-mode",
   ),
+  max_pending_delete_requests: field.integer(
+    1000,
+    "delete requests that may wait to be carried out; 0: no limit",
+    "compactor.max-pending-delete-requests",
+  ),
 };
 
 const sharding = {
