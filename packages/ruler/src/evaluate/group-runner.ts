@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { InstantQuerier, InstantSample } from "@skald/contracts";
 import { type Clock, emptyLabels, errorCodeOf, fnv1a32, invalidArgument } from "@skald/model";
 import { type Logger, messageWithCauses, type Semaphore, sleep } from "@skald/runtime";
@@ -22,6 +23,7 @@ import { RecordingRule } from "./recording-rule.js";
 import type { RecordedSample } from "./series-ends.js";
 
 export interface GroupOptions {
+  /** Pause between the evaluations of the group. */
   readonly intervalMs: number;
   readonly maxJitterMs: number;
   readonly resendDelayMs: number;
@@ -76,6 +78,8 @@ export class GroupRunner {
   /** The ends of series whose rules the earlier form of the group had. */
   #ends: readonly RecordedSample[] = [];
   #running: Promise<void> = Promise.resolve();
+  /** Whether the last evaluation took so long that others were left out. */
+  #isSlow = false;
 
   constructor(placed: PlacedGroup, deps: GroupDeps) {
     const { tenant, namespace, group } = placed;
@@ -83,7 +87,7 @@ export class GroupRunner {
     this.key = keyOfGroup(placed);
     this.#deps = deps;
     this.#log = deps.log.child({ tenant, namespace, group: group.name });
-    this.schedule = scheduleOf(this.key, group.intervalMs || deps.options.intervalMs);
+    this.schedule = scheduleOf(this.key, deps.options.intervalMs);
     this.rules = group.rules.map((rule) => ({
       rule,
       work: workOf(rule, placed, deps.options),
@@ -111,7 +115,11 @@ export class GroupRunner {
     const start = performance.now();
     // The ends come before the samples of this time: a changed rule may go on with a series.
     await this.#recordEnds(slotMs - 1);
-    for (const status of this.rules) await this.#evaluateRule(status, slotMs);
+    for (const status of this.rules) {
+      await this.#evaluateRule(status, slotMs);
+      // Requests come between the rules of a large group, also when each is answered at once.
+      await setImmediate();
+    }
     this.evaluationSeconds = (performance.now() - start) / 1000;
     this.lastEvaluationMs = clock.nowMs();
     metrics.evaluated(this.placed, this.evaluationSeconds, this.lastEvaluationMs);
@@ -179,11 +187,28 @@ export class GroupRunner {
         await this.#inTurn(() => this.evaluate(slotMs));
         const next = nextSlot(this.schedule, slotMs, clock.nowMs());
         if (next.missed > 0) metrics.missed(this.placed, next.missed);
+        this.#tellMissed(next.missed);
         slotMs = next.slotMs;
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  /** Warns once when the group begins to be too slow for its interval. */
+  #tellMissed(missed: number): void {
+    const wasSlow = this.#isSlow;
+    this.#isSlow = missed > 0;
+    if (wasSlow || missed === 0) return;
+    this.#log.warn(
+      "a rule group cannot keep up with its interval and leaves evaluations out: give it a longer interval or fewer rules",
+      {
+        missed,
+        rules: this.rules.length,
+        seconds: this.evaluationSeconds,
+        interval_seconds: this.schedule.intervalMs / 1000,
+      },
+    );
   }
 
   /** Runs the task in this group's turn. */

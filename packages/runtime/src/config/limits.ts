@@ -321,6 +321,11 @@ const ruler = {
     "rule groups of a tenant; 0: no limit",
     "ruler.max-rule-groups-per-tenant",
   ),
+  ruler_min_rule_evaluation_interval: field.duration(
+    "0s",
+    "least pause between evaluations of a rule group; groups that ask for less get this",
+    "ruler.min-rule-evaluation-interval",
+  ),
   ruler_tenant_shard_size: field.integer(
     0,
     "rulers that work for a tenant; 0: all",
