@@ -23,6 +23,7 @@ function compactorOf(
   const config = {
     ...{ compaction_interval: 1, max_compaction_parallelism: 2, retention_delete_delay: 1000 },
     ...{ skip_latest_n_tables: 0, tables_to_compact: 0, working_directory: directory },
+    retention_enabled: true,
   } as CompactorDeps["config"];
   return new Compactor({
     ...{ config, store, metrics, threads: threadsHere, bounds: testBounds },
@@ -111,4 +112,5 @@ it("tells of days that fail, and goes on with others", async () => {
   await compactor.runOnce();
   const { text } = await metrics.read();
   expect(text).toContain('compact_tables_operation_total{status="failure"} 1');
+  expect(text).toContain('loki_compactor_apply_retention_operation_total{status="failure"} 1');
 });

@@ -52,11 +52,11 @@ export function deleteRoutes(options: DeleteRouteOptions): Route[] {
   });
   const list = guarded(async (tenant, { params, signal }, known) => {
     const range = parseListRange(params);
-    await known.refresh({ signal });
+    await known.refresh({ signal }, tenant);
     return jsonResponse(200, known.list(tenant, range).map(recordOf));
   });
   const cancel = guarded(async (tenant, { params, signal }, known) => {
-    await known.refresh({ signal });
+    await known.refresh({ signal }, tenant);
     const isForced = params.get("force") === "true";
     await known.cancel(tenant, params.get("request_id") ?? "", isForced, { signal });
     return { status: 204 };
@@ -91,7 +91,7 @@ const createDocs: EndpointDocs = {
     },
   ],
   answers: { 204: "Nothing; the header `X-Delete-Request-ID` names the request." },
-  errors,
+  errors: { ...errors, 429: "`max_pending_delete_requests` of the tenant wait already" },
   example: { params: { query: '{app="shop"}', start: "1700000000" }, ...refused },
 };
 

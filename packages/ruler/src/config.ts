@@ -136,21 +136,24 @@ const remoteWrite = {
     min_age: field.duration("12h", "age", "ruler.wal-cleaner.min-age"),
     period: field.duration("0s", "pause; 0: never", "ruler.wal-cleaner.period"),
   }),
-  remote_write: field.section("Where samples of recording rules are sent.", {
-    clients: field.mapOfMaps("name -> client, as in Prometheus"),
-    client: field.map("older form of clients"),
-    enabled: field.toggle(false, "send them", "ruler.remote-write.enabled"),
-    config_refresh_period: field.duration(
-      "10s",
-      "pause between looks at overrides",
-      "ruler.remote-write.config-refresh-period",
-    ),
-    add_org_id_header: field.toggle(
-      true,
-      "send the tenant as a header",
-      "ruler.remote-write.add-org-id-header",
-    ),
-  }),
+  remote_write: field.section(
+    "Where samples of recording rules and the history of alerts (ALERTS, ALERTS_FOR_STATE) are sent.",
+    {
+      clients: field.mapOfMaps("name -> client, as in Prometheus"),
+      client: field.map("older form of clients"),
+      enabled: field.toggle(false, "send them", "ruler.remote-write.enabled"),
+      config_refresh_period: field.duration(
+        "10s",
+        "pause between looks at overrides",
+        "ruler.remote-write.config-refresh-period",
+      ),
+      add_org_id_header: field.toggle(
+        true,
+        "send the tenant as a header",
+        "ruler.remote-write.add-org-id-header",
+      ),
+    },
+  ),
 };
 
 /** The keys of `ruler` but `storage`, which is about stores that the program knows. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { systemClock } from "@skald/model";
+import { labelsToObject, systemClock } from "@skald/model";
 import type { JobOptions, WorkerPool } from "@skald/runtime";
 import { field, readSchema, Settings } from "@skald/runtime/config";
 import { createLogger, silentLogger } from "@skald/runtime/log";
@@ -12,18 +12,19 @@ import type { HttpResponse, Route } from "@skald/transport";
 import { AllRulers } from "./all-rulers.js";
 import { type RulerConfig, rulerKeys } from "./config.js";
 import { ruleRoutes } from "./rule-routes.js";
-import { Ruler } from "./ruler.js";
+import { Ruler, type RulerDeps } from "./ruler.js";
 import { LocalRuleStore } from "./rules/local-rule-store.js";
 import { ObjectRuleStore, type RuleStore } from "./rules/rule-store.js";
 import { RuleTexts } from "./rules/rule-texts.js";
+import { SampleLog } from "./send/sample-log.js";
 import { ruleStatusRoutes } from "./status-routes.js";
 import { testTexts } from "./testing/rule-texts.js";
 
 let folder: string;
-let limits: { rules: number; groups: number };
+let limits: { rules: number; groups: number; intervalMs: number };
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "ruler-"));
-  limits = { rules: 0, groups: 0 };
+  limits = { rules: 0, groups: 0, intervalMs: 0 };
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -45,9 +46,14 @@ const stores: readonly (readonly [string, (texts?: RuleTexts) => RuleStore])[] =
   ],
 ];
 
-async function open(store: RuleStore, texts = testTexts()) {
+async function open(
+  store: RuleStore,
+  texts = testTexts(),
+  more: Partial<RulerConfig> = {},
+  deps: Partial<RulerDeps> = {},
+) {
   const usual = defaults();
-  const config = { ...usual, wal: { ...usual.wal, dir: folder } };
+  const config = { ...usual, wal: { ...usual.wal, dir: folder }, ...more };
   const ruler = new Ruler({
     ...{ config, store, clock: systemClock, metrics: new Metrics() },
     log: createLogger({ target: { write: () => undefined } }),
@@ -55,9 +61,11 @@ async function open(store: RuleStore, texts = testTexts()) {
     limitsOf: () => ({
       ruler_max_rules_per_rule_group: limits.rules,
       ruler_max_rule_groups_per_tenant: limits.groups,
+      ruler_min_rule_evaluation_interval: limits.intervalMs,
       ruler_remote_write_disabled: false,
       ruler_remote_write_config: {},
     }),
+    ...deps,
   });
   await ruler.start();
   const tenancy = { authEnabled: true, noAuthTenant: "" };
@@ -139,7 +147,7 @@ describe.each(stores)("rules in %s", (_, make) => {
 
   it("are bounded by the limits of the tenant", async () => {
     const { call, ruler } = await open(make());
-    limits = { rules: 2, groups: 1 };
+    limits = { ...limits, rules: 2, groups: 1 };
     expect((await call("POST /loki/api/v1/rules/ns", group("g")))[0]).toBe(202);
     expect((await call("POST /loki/api/v1/rules/ns", group("g")))[0]).toBe(202);
     expect(await call("POST /loki/api/v1/rules/ns", group("h"))).toEqual([
@@ -170,6 +178,107 @@ it("reads and writes rules on threads only", async () => {
     ["write_rules", "t"],
     ["write_rules", "t"],
   ]);
+  await ruler.stop();
+});
+
+it("writes the history of alerts to remote write, to its end with the rule or the group", async () => {
+  const { remote_write: usual } = defaults();
+  const clients = { c: { url: "http://127.0.0.1:1" } };
+  const remote_write = { ...usual, enabled: true, clients };
+  const { call, ruler } = await open(stores[0]![1](), testTexts(), { remote_write });
+  const evaluate = async () => {
+    await ruler.sync();
+    for (const one of ruler.groupsOf("t")) await one.evaluate(nowMs());
+  };
+  const rules = (more: string) => `name: g\nrules: [{alert: A, expr: vector(1) > 0}${more}]`;
+  await call("POST /loki/api/v1/rules/ns", rules(", {alert: B, expr: vector(1) > 0}"));
+  await evaluate();
+  await call("POST /loki/api/v1/rules/ns", rules(""));
+  await evaluate();
+  await call("DELETE /loki/api/v1/rules/ns/g");
+  await ruler.sync();
+  await ruler.stop();
+  const log = new SampleLog(join(folder, "samples", "t"), { maxBytes: 1e9, nowMs });
+  await log.open();
+  const { samples } = await log.read({ file: 0, offset: 0 });
+  await log.close();
+  const written = samples.map(({ labels, value }) => {
+    const { __name__: name, alertname, alertstate = "" } = labelsToObject(labels);
+    return `${name} ${alertname} ${alertstate} ${value !== undefined}`;
+  });
+  expect(written).toEqual([
+    "ALERTS A firing true",
+    "ALERTS_FOR_STATE A  true",
+    "ALERTS B firing true",
+    "ALERTS_FOR_STATE B  true",
+    "ALERTS B firing false",
+    "ALERTS_FOR_STATE B  false",
+    "ALERTS A firing true",
+    "ALERTS_FOR_STATE A  true",
+    "ALERTS A firing false",
+    "ALERTS_FOR_STATE A  false",
+  ]);
+});
+
+it("evaluates groups no more often than the tenant may", async () => {
+  const { call, ruler } = await open(stores[0]![1]());
+  const intervals = async () => {
+    await ruler.sync();
+    return ruler.groupsOf("t").map(({ schedule }) => schedule.intervalMs);
+  };
+  await call("POST /loki/api/v1/rules/ns", `${group("fast")}\ninterval: 1s`);
+  await call("POST /loki/api/v1/rules/ns", `${group("slow")}\ninterval: 5m`);
+  await call("POST /loki/api/v1/rules/ns", group("usual"));
+  expect(await intervals()).toEqual([1000, 300_000, 60_000]);
+  limits = { ...limits, intervalMs: 90_000 };
+  expect(await intervals()).toEqual([90_000, 300_000, 90_000]);
+  limits = { ...limits, intervalMs: 0 };
+  expect(await intervals()).toEqual([1000, 300_000, 60_000]);
+  await ruler.stop();
+});
+
+it("leaves evaluations of a group that is too slow out, counts them and warns once", async () => {
+  const lines: string[] = [];
+  const metrics = new Metrics();
+  let evaluations = 0;
+  const instant = async () => {
+    evaluations++;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return { kind: "scalar", value: 1 } as const;
+  };
+  const { call, ruler } = await open(stores[0]![1](), testTexts(), undefined, {
+    ...{ metrics, querier: { instant } },
+    log: createLogger({ target: { write: (line) => lines.push(line) } }),
+  });
+  await call("POST /loki/api/v1/rules/ns", `${group("g")}\ninterval: 10ms`);
+  await ruler.sync();
+  while (evaluations < 7) await new Promise((resolve) => setTimeout(resolve, 5));
+  await ruler.stop();
+  const { text } = await metrics.read();
+  const missed = /group_iterations_missed_total\{[^}]*\} (\d+)/.exec(text)?.[1];
+  expect(Number(missed)).toBeGreaterThan(10);
+  const warnings = lines.filter((line) => line.includes("cannot keep up with its interval"));
+  expect(warnings).toHaveLength(1);
+});
+
+it("lets other work run between the rules of a group", async () => {
+  const instant = async () => ({ kind: "scalar", value: 1 }) as const;
+  const { call, ruler } = await open(stores[0]![1](), testTexts(), undefined, {
+    querier: { instant },
+  });
+  const many = Array.from({ length: 100 }, (_, i) => `{record: r${i}, expr: vector(1)}`);
+  await call("POST /loki/api/v1/rules/ns", `name: g\nrules: [${many}]`);
+  await ruler.sync();
+  let immediates = 0;
+  let isDone = false;
+  const count = () => {
+    immediates++;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  await ruler.groupsOf("t")[0]?.evaluate(nowMs());
+  isDone = true;
+  expect(immediates).toBeGreaterThanOrEqual(99);
   await ruler.stop();
 });
 

@@ -19,6 +19,8 @@ export interface RulerTenantLimits extends TenantRemoteWrite {
   /** 0: no limit. */
   readonly ruler_max_rules_per_rule_group: number;
   readonly ruler_max_rule_groups_per_tenant: number;
+  /** ms; groups with a shorter interval get this. */
+  readonly ruler_min_rule_evaluation_interval: number;
 }
 
 export interface RulerDeps {
@@ -215,7 +217,10 @@ export class Ruler {
         this.#metrics.removed(runner.placed);
         // A group that is still stored now belongs to another ruler.
         if (stored.has(key)) await runner.handOver();
-        else await this.#deps.sharedAlerts?.remove(key);
+        else {
+          await runner.end();
+          await this.#deps.sharedAlerts?.remove(key);
+        }
         await this.#states.remove(key);
       }),
     );
@@ -255,8 +260,10 @@ export class Ruler {
   async #put(key: string, placed: PlacedGroup): Promise<void> {
     const known = this.#groups.get(key);
     // A store returns an unchanged group as the same object.
-    if (placed.places === undefined && known?.runner.placed.group === placed.group) return;
-    const text = JSON.stringify([plainGroup(placed.group), placed.places]);
+    const isSame = placed.places === undefined && known?.runner.placed.group === placed.group;
+    const intervalMs = this.#intervalOf(placed);
+    if (isSame && known?.runner.schedule.intervalMs === intervalMs) return;
+    const text = JSON.stringify([plainGroup(placed.group), placed.places, intervalMs]);
     if (known?.text === text) return;
     const runner = this.#runnerOf(placed);
     await this.#prepare(placed.tenant);
@@ -275,16 +282,23 @@ export class Ruler {
     }
   }
 
+  #intervalOf({ tenant, group }: PlacedGroup): number {
+    const asked = group.intervalMs || this.#options.intervalMs;
+    return Math.max(asked, this.#deps.limitsOf(tenant).ruler_min_rule_evaluation_interval);
+  }
+
   #runnerOf(placed: PlacedGroup): GroupRunner {
     const { clock, log, querier } = this.#deps;
+    const remoteWrite = this.#remoteWrite;
     return new GroupRunner(placed, {
       ...{ querier, clock, log, metrics: this.#metrics, states: this.#states },
       shared: this.#deps.sharedAlerts,
-      options: this.#options,
+      options: { ...this.#options, intervalMs: this.#intervalOf(placed) },
       // The tenant's turn comes first: a group that waits for it holds up nobody else.
       turns: [this.#tenantTurn(placed.tenant), this.#turn],
       notify: (_, expr, alerts) => this.#alertmanagers.send(expr, alerts),
-      record: async (tenant, timeMs, samples) => this.#remoteWrite?.append(tenant, timeMs, samples),
+      record:
+        remoteWrite && ((tenant, timeMs, samples) => remoteWrite.append(tenant, timeMs, samples)),
     });
   }
 

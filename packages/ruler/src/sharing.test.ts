@@ -58,6 +58,7 @@ function rulersOf(names: readonly string[], { byRule = false } = {}) {
       limitsOf: () => ({
         ruler_max_rules_per_rule_group: 0,
         ruler_max_rule_groups_per_tenant: 0,
+        ruler_min_rule_evaluation_interval: 0,
         ruler_remote_write_disabled: false,
         ruler_remote_write_config: {},
       }),

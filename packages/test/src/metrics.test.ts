@@ -64,6 +64,7 @@ it.each([
   ["ingester_wal_replay_active", ""],
   ["objstore_bucket_operations_total", "bucket operation"],
   ["objstore_bucket_operation_duration_seconds_count", "bucket operation"],
+  ["objstore_bucket_operation_failures_total", "bucket operation"],
   ["objstore_bucket_last_successful_upload_time", "bucket"],
   ["chunk_store_deduped_chunks_total", ""],
   ["index_request_duration_seconds_count", "operation status_code"],

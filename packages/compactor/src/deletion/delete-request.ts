@@ -71,11 +71,9 @@ interface PartRange {
 }
 
 export function openParts({ request, progress }: Omit<KnownRequest, "log">): PartRange[] {
-  const done = new Set(progress.done);
   const ranges: PartRange[] = [];
   let from = 0;
-  for (let part = 0; part <= partCount(request); part++) {
-    if (part < partCount(request) && !done.has(part)) continue;
+  for (const part of [...progress.done, partCount(request)]) {
     if (from < part) ranges.push({ from, to: part });
     from = part + 1;
   }

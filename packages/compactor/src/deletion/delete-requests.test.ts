@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
@@ -7,7 +7,7 @@ import { silentLogger } from "@skald/runtime/log";
 import { MemoryStore } from "@skald/storage";
 import { asked, hourMs, makeRequests, metricOf, signal, testClock } from "../testing/requests.js";
 import { type DeletePass, DeletionLoop } from "./delete-pass.js";
-import { statusOf } from "./delete-request.js";
+import { isFinished, statusOf } from "./delete-request.js";
 import { LocalCopy } from "./request-store.js";
 
 const all = { fromNs: 0n, toNs: 2n ** 62n };
@@ -196,6 +196,108 @@ describe("DeleteRequests", () => {
     expect(deletes.hidesRows("t")).toBe(true);
     const error = await deletes.active({ tenant: "t", ...all }).catch((failure) => failure);
     expect(errorCodeOf(error)).toBe("unavailable");
+  });
+
+  it("keeps later requests in a copy on the disk, but what a crash cut off", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "skald-copy-"));
+    try {
+      const path = join(directory, "requests.json");
+      const { deletes, ids } = await ready(undefined, undefined, {}, new LocalCopy(path));
+      const [first = ""] = [await deletes.create("t", asked("{a=`b`}", 1, 2), options)];
+      const sizeOf = async () => (await stat(path)).size;
+      const before = await sizeOf();
+      await deletes.create("u", asked("{a=`b`}", 1, 2), options);
+      const each = (await sizeOf()) - before;
+      for (let i = 0; i < 50; i++) await deletes.create("t", asked("{a=`b`}", 1, 2), options);
+      // Each request adds its own bytes, however many there are; checksums differ in length.
+      expect((await sizeOf()) - before).toBeLessThan(51 * (each + 10));
+      await deletes.cancel("t", first, false, options);
+      const pending = async () =>
+        ((await new LocalCopy(path).read()) ?? []).filter((one) => !isFinished(one));
+      expect((await pending()).map(({ request }) => request.id).sort()).toEqual(
+        [...ids(), ...ids("u")].sort(),
+      );
+      await appendFile(path, '{"version":1,"crc32":1,"bo');
+      expect(await pending()).toHaveLength(51);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it("of a tenant do not wait for those of another", async () => {
+    class Slow extends MemoryStore {
+      readonly waits: (() => void)[] = [];
+      override async put(...args: Parameters<MemoryStore["put"]>) {
+        if (args[0].includes("tenant=t/"))
+          await new Promise<void>((resolve) => this.waits.push(resolve));
+        return super.put(...args);
+      }
+    }
+    const store = new Slow();
+    const { deletes, ids } = await ready(store);
+    const slow = deletes.create("t", asked("{a=`b`}", 1, 2), options);
+    await deletes.create("u", asked("{a=`b`}", 1, 2), options);
+    await deletes.refresh(options);
+    await deletes.refresh(options, "u");
+    expect([ids(), ids("u").length]).toEqual([[], 1]);
+    store.waits.shift()?.();
+    await slow;
+    expect(ids()).toHaveLength(1);
+  });
+
+  it("that are made while all are read stay known", async () => {
+    class Slow extends MemoryStore {
+      wait: Promise<void> | undefined;
+      override async *list(...args: Parameters<MemoryStore["list"]>) {
+        const found = [];
+        for await (const one of super.list(...args)) found.push(one);
+        await this.wait;
+        yield* found;
+      }
+    }
+    const store = new Slow();
+    const { deletes, ids } = await ready(store);
+    let go: () => void = () => undefined;
+    store.wait = new Promise((resolve) => (go = resolve));
+    const reading = deletes.refresh(options);
+    const [first, second] = [
+      await deletes.create("t", asked("{a=`b`}", 1, 2), options),
+      await deletes.create("t", asked("{a=`b`}", 1, 2), options),
+    ];
+    await deletes.cancel("t", first as string, false, options);
+    go();
+    await reading;
+    expect(ids()).toEqual([second]);
+  });
+
+  it("are parsed once, however often they are read", async () => {
+    const store = new MemoryStore();
+    const { deletes } = await ready(store);
+    await deletes.create("t", asked("{a=`b`}", 1, 2), options);
+    const [before] = deletes.list("t");
+    await deletes.refresh(options);
+    await deletes.refresh(options, "t");
+    expect(deletes.list("t")[0]).toBe(before);
+  });
+
+  it("are bounded in number for each tenant, until they are done or cancelled", async () => {
+    const { deletes } = await ready(undefined, undefined, {}, undefined, 2);
+    const create = (tenant = "t") => deletes.create(tenant, asked("{a=`b`}", 1, 2), options);
+    const first = await create();
+    await create();
+    await expect(create()).rejects.toMatchObject({
+      status: 429,
+      message: expect.stringMatching(
+        /limit: 2, pending: 2.*limits_config\.max_pending_delete_requests/,
+      ),
+    });
+    await create("u");
+    await deletes.cancel("t", first, false, options);
+    await create();
+    await expect(create()).rejects.toMatchObject({ status: 429 });
+    const [known] = deletes.list("t");
+    if (known !== undefined) await deletes.note(known.request, [0], options);
+    await create();
   });
 
   it("hides nothing for a tenant that may not delete", async () => {

@@ -6,6 +6,7 @@ import {
   invalidArgument,
   notFound,
   nsPerMs,
+  SkaldError,
   unavailable,
 } from "@skald/model";
 import { type Logger, Semaphore } from "@skald/runtime";
@@ -32,6 +33,8 @@ interface DeleteRequestsOptions {
   /** The requests to use while the store has not been readable since the start, or is damaged. */
   readonly copy?: LocalCopy;
   readonly modeOf: (tenant: string) => DeletionMode;
+  /** The most requests of a tenant that may wait to be carried out; 0: no limit. */
+  readonly pendingLimitOf: (tenant: string) => number;
   /** A request younger than this can be cancelled, and nothing is deleted for it. */
   readonly cancelPeriodMs: number;
   readonly clock: Clock;
@@ -48,16 +51,24 @@ const maxIdTries = 10;
  */
 export class DeleteRequests implements Deletes {
   readonly #options: DeleteRequestsOptions;
-  /** Changes run one after the other, so that a read never undoes a write in the meantime. */
+  /** Reads of all requests run one after the other. */
   readonly #turn = new Semaphore(1);
+  /** Changes of a tenant's requests, and reads of them alone, run one after the other. */
+  readonly #tenantTurns = new Map<string, Semaphore>();
+  /** Tenants whose requests changed here since the read of all requests began. */
+  readonly #touched = new Set<string>();
   readonly #received;
   readonly #processed;
   readonly #rows;
   /** Requests by tenant, in order of creation. */
-  #known: ReadonlyMap<string, readonly KnownRequest[]> = new Map();
+  readonly #known = new Map<string, readonly KnownRequest[]>();
   /** Errors by tenant, where a later program wrote a request that this one cannot read. */
-  #newer: ReadonlyMap<string, unknown> = new Map();
+  readonly #newer = new Map<string, unknown>();
+  /** The states of all requests of a tenant as a text, by its list of requests. */
+  readonly #states = new WeakMap<readonly KnownRequest[], string>();
   #isLoaded = false;
+  /** Whether the copy lacks something that a read found. */
+  #isCopyStale = true;
 
   constructor(options: DeleteRequestsOptions) {
     this.#options = options;
@@ -93,13 +104,32 @@ export class DeleteRequests implements Deletes {
     );
   }
 
-  /** Reads what this or another process changed in the store since the last time. */
-  refresh(options: CallOptions): Promise<void> {
-    return this.#turn.run(async () => {
-      const { requests, damaged, newer } = await this.#options.requests.load(options);
-      this.#newer = newer;
-      const rewritten = damaged.size === 0 ? [] : await this.#rewrite(damaged, options);
-      this.#know([...requests, ...rewritten]);
+  /**
+   * Reads what this or another process changed in the store since the last time. A `tenant` limits it to the requests of one
+   * tenant, once those of all are known.
+   */
+  async refresh(options: CallOptions, tenant?: string): Promise<void> {
+    if (tenant !== undefined && this.#isLoaded) {
+      await this.#inTurn(tenant, () => this.#refreshTenant(tenant, options), options);
+      return;
+    }
+    await this.#turn.run(async () => {
+      this.#touched.clear();
+      const loaded = await this.#options.requests.load(options);
+      const lost = await this.#lostOf(loaded.damaged);
+      const touched = [...this.#touched];
+      const found = byTenant([...loaded.requests, ...lost]);
+      for (const one of new Set([...this.#known.keys(), ...found.keys()])) {
+        if (!this.#touched.has(one)) this.#know(one, found.get(one) ?? []);
+      }
+      for (const one of new Set([...this.#newer.keys(), ...loaded.newer.keys()]))
+        this.#setNewer(one, loaded.newer.get(one));
+      this.#isLoaded = true;
+      // The listing may be older than what changed here in the meantime.
+      for (const one of touched)
+        await this.#inTurn(one, () => this.#refreshTenant(one, options), options);
+      for (const one of lost)
+        await this.#inTurn(one.request.tenant, () => this.#rewrite(one, options), options);
       await this.#keepCopy();
     }, options.signal);
   }
@@ -108,7 +138,9 @@ export class DeleteRequests implements Deletes {
   recall(): Promise<void> {
     return this.#turn.run(async () => {
       const copied = this.#isLoaded ? undefined : await this.#options.copy?.read();
-      if (copied !== undefined) this.#know(copied);
+      if (copied === undefined) return;
+      for (const [tenant, stored] of byTenant(copied)) this.#know(tenant, stored);
+      this.#isLoaded = true;
     });
   }
 
@@ -134,11 +166,17 @@ export class DeleteRequests implements Deletes {
     const known = this.#known.get(tenant);
     if (this.#newer.has(tenant)) return "newer";
     if (known === undefined) return "";
-    const states = known.map(
-      ({ request, progress }) =>
-        `${request.id}.${progress.done.length}.${request.cancelledMs === undefined}`,
-    );
-    return [this.#options.modeOf(tenant), ...states].join();
+    let states = this.#states.get(known);
+    if (states === undefined) {
+      states = known
+        .map(
+          ({ request, progress }) =>
+            `${request.id}.${progress.done.length}.${request.cancelledMs === undefined}`,
+        )
+        .join();
+      this.#states.set(known, states);
+    }
+    return `${this.#options.modeOf(tenant)},${states}`;
   }
 
   /**
@@ -154,10 +192,14 @@ export class DeleteRequests implements Deletes {
     return known.flatMap((request) => filtersOf(request, range));
   }
 
-  /** Stores a request and returns its id. From then on no query shows its rows. */
+  /**
+   * Stores a request and returns its id. From then on no query shows its rows. Throws rate_limited when too many requests of
+   * the tenant wait.
+   */
   create(tenant: string, asked: AskedDelete, options: CallOptions): Promise<string> {
     const { clock, log, requests } = this.#options;
-    return this.#turn.run(async () => {
+    const work = async () => {
+      this.#refuseTooMany(tenant);
       const { query, log: rows, boundsMs } = asked;
       for (let attempt = 0; attempt < maxIdTries; attempt++) {
         const id = randomUUID().slice(0, 8);
@@ -166,14 +208,15 @@ export class DeleteRequests implements Deletes {
         const request: DeleteRequest = { id, tenant, query, boundsMs, createdMs };
         if (!(await requests.add(request, options))) continue;
         this.#put({ request, progress: noProgress, log: rows });
-        await this.#keepCopy();
+        await this.#addToCopy({ request, progress: noProgress });
         this.#received.inc({ user: tenant });
         const parts = partCount(request);
         log.info("took a delete request", { tenant, request: id, query, parts, ...shown(request) });
         return id;
       }
       throw unavailable("no free id for the delete request was found; try again");
-    }, options.signal);
+    };
+    return this.#inTurn(tenant, work, options);
   }
 
   /**
@@ -196,7 +239,7 @@ export class DeleteRequests implements Deletes {
    */
   cancel(tenant: string, id: string, isForced: boolean, options: CallOptions): Promise<void> {
     const { cancelPeriodMs, clock, log, requests } = this.#options;
-    return this.#turn.run(async () => {
+    const work = async () => {
       this.refuseNewer(tenant);
       const known = this.#find(tenant, id);
       if (known === undefined) throw notFound("could not find delete request with given id");
@@ -214,17 +257,18 @@ export class DeleteRequests implements Deletes {
         throw invalidArgument(
           `deletion of request past the deadline of ${formatGoDuration(BigInt(cancelPeriodMs) * nsPerMs)} since its creation is not allowed`,
         );
+      const cancelled = { ...request, cancelledMs: clock.nowMs() };
       if (hasBegun) {
-        const cancelled = { ...request, cancelledMs: clock.nowMs() };
         await requests.replace(cancelled, options);
         this.#put({ ...known, request: cancelled });
       } else {
         await requests.remove(request, options);
         this.#drop(tenant, id);
       }
-      await this.#keepCopy();
+      await this.#addToCopy({ request: cancelled, progress });
       log.info("cancelled a delete request", { tenant, request: id, isForced, hasBegun });
-    }, options.signal);
+    };
+    return this.#inTurn(tenant, work, options);
   }
 
   /** Requests to carry out now: those that nobody can cancel any more, the oldest first. */
@@ -252,7 +296,7 @@ export class DeleteRequests implements Deletes {
     options: CallOptions,
   ): Promise<void> {
     const { log, requests } = this.#options;
-    return this.#turn.run(async () => {
+    const work = async () => {
       const known = this.#find(tenant, id);
       // It may have been cancelled in the meantime.
       if (known === undefined || isFinished(known) || parts.length === 0) return;
@@ -264,36 +308,99 @@ export class DeleteRequests implements Deletes {
       if (!isFinished(next)) return;
       this.#processed.inc({ user: tenant });
       log.info("carried out a delete request", { tenant, request: id });
-    }, options.signal);
+    };
+    return this.#inTurn(tenant, work, options);
   }
 
-  #know(stored: readonly StoredRequest[]): void {
-    this.#known = byTenant(stored.flatMap((one) => this.#parse(one)));
-    this.#isLoaded = true;
-  }
-
-  /** Writes requests that are damaged in the store again, if this process or its copy knows them, and returns them. */
-  async #rewrite(damaged: ReadonlySet<string>, options: CallOptions): Promise<StoredRequest[]> {
-    const { copy, log, requests } = this.#options;
-    const known = this.#isLoaded ? [...this.#known.values()].flat() : ((await copy?.read()) ?? []);
-    const found = known.filter(({ request }) => damaged.has(requests.keyOf(request)));
-    for (const { request } of found) {
-      await requests.replace(request, options);
-      log.warn("wrote a damaged delete request again", {
-        tenant: request.tenant,
-        request: request.id,
-      });
-    }
-    return found.map(({ request, progress }) => ({ request, progress }));
-  }
-
-  /** Updates the copy. Errors are only logged, because the store has all requests. */
-  async #keepCopy(): Promise<void> {
-    const { copy, log } = this.#options;
-    const known = [...this.#known.values()].flat();
+  /** Runs a change or a read of a tenant's requests after those before it. */
+  async #inTurn<T>(tenant: string, work: () => Promise<T>, { signal }: CallOptions): Promise<T> {
+    const turn = this.#tenantTurns.get(tenant) ?? new Semaphore(1);
+    this.#tenantTurns.set(tenant, turn);
     try {
-      await copy?.write(known.map(({ request, progress }) => ({ request, progress })));
+      return await turn.run(work, signal);
+    } finally {
+      if (turn.free === 1 && turn.waiting === 0) this.#tenantTurns.delete(tenant);
+    }
+  }
+
+  async #refreshTenant(tenant: string, options: CallOptions): Promise<void> {
+    const loaded = await this.#options.requests.load(options, tenant);
+    const lost = await this.#lostOf(loaded.damaged);
+    this.#know(tenant, [...loaded.requests, ...lost]);
+    this.#touched.add(tenant);
+    this.#setNewer(tenant, loaded.newer.get(tenant));
+    for (const one of lost) await this.#rewrite(one, options);
+  }
+
+  #refuseTooMany(tenant: string): void {
+    const limit = this.#options.pendingLimitOf(tenant);
+    const known = this.#known.get(tenant) ?? [];
+    const count = limit === 0 ? 0 : known.filter((one) => !isFinished(one)).length;
+    if (count < limit || limit === 0) return;
+    throw new SkaldError(
+      "rate_limited",
+      `too many pending delete requests (limit: ${limit}, pending: ${count}); wait until some are processed, cancel some, delete with fewer and wider queries, or raise limits_config.max_pending_delete_requests`,
+    );
+  }
+
+  #setNewer(tenant: string, error: unknown): void {
+    if (error === undefined) this.#newer.delete(tenant);
+    else this.#newer.set(tenant, error);
+  }
+
+  /** Takes over what the store has of a tenant. Requests that did not change stay as they are, parsed. */
+  #know(tenant: string, stored: readonly StoredRequest[]): void {
+    const before = this.#known.get(tenant) ?? [];
+    const byId = new Map(before.map((one) => [one.request.id, one]));
+    const known = stored
+      .flatMap((one) => {
+        const old = byId.get(one.request.id);
+        return old !== undefined && isSame(old, one) ? [old] : this.#parse(one);
+      })
+      .sort((a, b) => (isAfter(a.request, b.request) ? 1 : -1));
+    if (known.length === before.length && known.every((one, i) => one === before[i])) return;
+    this.#isCopyStale = true;
+    if (known.length === 0) this.#known.delete(tenant);
+    else this.#known.set(tenant, known);
+  }
+
+  /** The requests that are damaged in the store and known to this process or its copy. */
+  async #lostOf(damaged: ReadonlySet<string>): Promise<StoredRequest[]> {
+    const { copy, requests } = this.#options;
+    if (damaged.size === 0) return [];
+    const known = this.#isLoaded ? [...this.#known.values()].flat() : ((await copy?.read()) ?? []);
+    return known.filter(({ request }) => damaged.has(requests.keyOf(request)));
+  }
+
+  /** Writes a request that is damaged in the store again, unless it was cancelled in the meantime. */
+  async #rewrite({ request }: StoredRequest, options: CallOptions): Promise<void> {
+    const { log, requests } = this.#options;
+    const { tenant, id } = request;
+    if (this.#find(tenant, id) === undefined) return;
+    await requests.replace(request, options);
+    log.warn("wrote a damaged delete request again", { tenant, request: id });
+  }
+
+  /** Writes the copy anew when a read found changes. Errors are only logged, because the store has all requests. */
+  async #keepCopy(): Promise<void> {
+    if (!this.#isCopyStale) return;
+    this.#isCopyStale = false;
+    const known = [...this.#known.values()].flat();
+    await this.#tryCopy((copy) =>
+      copy.write(known.map(({ request, progress }) => ({ request, progress }))),
+    );
+  }
+
+  async #addToCopy(changed: StoredRequest): Promise<void> {
+    await this.#tryCopy((copy) => copy.append(changed));
+  }
+
+  async #tryCopy(work: (copy: LocalCopy) => Promise<void>): Promise<void> {
+    const { copy, log } = this.#options;
+    try {
+      if (copy !== undefined) await work(copy);
     } catch (error) {
+      this.#isCopyStale = true;
       log.warn("the copy of the delete requests cannot be written", { error });
     }
   }
@@ -304,16 +411,19 @@ export class DeleteRequests implements Deletes {
 
   #put(changed: KnownRequest): void {
     const { tenant, id } = changed.request;
-    const others = (this.#known.get(tenant) ?? []).filter(({ request }) => request.id !== id);
-    const requests = [...others, changed].sort(
-      (a, b) => a.request.createdMs - b.request.createdMs || (a.request.id < b.request.id ? -1 : 1),
-    );
-    this.#known = new Map(this.#known).set(tenant, requests);
+    const requests = (this.#known.get(tenant) ?? []).filter(({ request }) => request.id !== id);
+    // They are in order of creation, and new ones come last.
+    let at = requests.length;
+    while (at > 0 && isAfter(requests[at - 1]!.request, changed.request)) at--;
+    requests.splice(at, 0, changed);
+    this.#known.set(tenant, requests);
+    this.#touched.add(tenant);
   }
 
   #drop(tenant: string, id: string): void {
     const others = (this.#known.get(tenant) ?? []).filter(({ request }) => request.id !== id);
-    this.#known = new Map(this.#known).set(tenant, others);
+    this.#known.set(tenant, others);
+    this.#touched.add(tenant);
   }
 
   #parse({ request, progress }: StoredRequest): KnownRequest[] {
@@ -328,16 +438,28 @@ export class DeleteRequests implements Deletes {
   }
 }
 
-/** Keys are in order of creation, and so are the requests. */
-function byTenant(known: readonly KnownRequest[]): Map<string, readonly KnownRequest[]> {
-  const found = new Map<string, KnownRequest[]>();
-  for (const one of known) {
-    const { tenant } = one.request;
-    const requests = found.get(tenant);
-    if (requests === undefined) found.set(tenant, [one]);
+function byTenant(stored: readonly StoredRequest[]): Map<string, StoredRequest[]> {
+  const found = new Map<string, StoredRequest[]>();
+  for (const one of stored) {
+    const requests = found.get(one.request.tenant);
+    if (requests === undefined) found.set(one.request.tenant, [one]);
     else requests.push(one);
   }
   return found;
+}
+
+function isAfter(a: DeleteRequest, b: DeleteRequest): boolean {
+  return a.createdMs > b.createdMs || (a.createdMs === b.createdMs && a.id > b.id);
+}
+
+function isSame(known: KnownRequest, { request, progress }: StoredRequest): boolean {
+  if (known.request === request && known.progress === progress) return true;
+  const shape = ({ id, query, boundsMs, createdMs, cancelledMs }: DeleteRequest) =>
+    JSON.stringify([id, query, boundsMs, createdMs, cancelledMs]);
+  return (
+    shape(known.request) === shape(request) &&
+    JSON.stringify(known.progress.done) === JSON.stringify(progress.done)
+  );
 }
 
 function shown({ boundsMs }: DeleteRequest) {

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { crc32 } from "@skald/kernels";
 import { errorCodeOf, refuseNewerVersion } from "@skald/model";
+import { Semaphore } from "@skald/runtime";
 import {
   type CallOptions,
   type ObjectStore,
@@ -64,30 +65,32 @@ interface Read {
  */
 export class RequestStore {
   readonly #options: RequestStoreOptions;
-  #read: ReadonlyMap<string, Read> = new Map();
+  #read = new Map<string, Read>();
 
   constructor(options: RequestStoreOptions) {
     this.#options = options;
   }
 
-  /** Loads all requests of all tenants. It reads only what changed since the last call. */
-  async load(options: CallOptions): Promise<LoadedRequests> {
+  /** Loads all requests, or those of one tenant. It reads only what changed since the last call. */
+  async load(options: CallOptions, tenant?: string): Promise<LoadedRequests> {
     const { store } = this.#options;
+    const folder = `${this.#folder}${tenant === undefined ? "" : tenantPrefix(tenant)}`;
     const read = new Map<string, Read>();
     const damaged = new Set<string>();
     const newer = new Map<string, unknown>();
-    for await (const { key, sizeBytes, modifiedMs } of store.list(this.#folder, options)) {
+    for await (const { key, sizeBytes, modifiedMs } of store.list(folder, options)) {
       const stamp = `${sizeBytes} ${modifiedMs}`;
       const known = this.#read.get(key);
       const found = known?.stamp === stamp ? known : await this.#get(key, stamp, options);
       if (found === isDamaged) damaged.add(key);
       else if (found !== undefined) {
         read.set(key, found);
-        const tenant = found.newer === undefined ? undefined : this.#tenantOf(key);
-        if (tenant !== undefined) newer.set(tenant, found.newer);
+        const owner = found.newer === undefined ? undefined : this.#tenantOf(key);
+        if (owner !== undefined) newer.set(owner, found.newer);
       }
     }
-    this.#read = read;
+    if (tenant === undefined) this.#read = read;
+    else for (const [key, one] of read) this.#read.set(key, one);
     const requests = [...read].flatMap(([key, { body, newer }]) => {
       if (key.endsWith(progressEnd) || newer !== undefined) return [];
       const request = body as DeleteRequest;
@@ -172,7 +175,7 @@ function progressKeyOf(key: string): string {
 
 /** The bytes of a file of requests or their progress, with a version and a checksum. */
 export function encodeRequestFile(
-  body: DeleteRequest | DeleteProgress | readonly StoredRequest[],
+  body: DeleteRequest | DeleteProgress | StoredRequest | readonly StoredRequest[],
 ): Uint8Array {
   const envelope: Envelope = { version: requestVersion, crc32: checksumOf(body), body };
   return Buffer.from(`${JSON.stringify(envelope)}\n`);
@@ -193,10 +196,13 @@ function checksumOf(body: unknown): number {
   return crc32(Buffer.from(JSON.stringify(body)));
 }
 
-/** A copy of the delete requests on this machine's disk, for a start while the store does not answer, and for requests that are damaged there. */
+/**
+ * A copy of the delete requests on this machine's disk, for a start while the store does not answer, and for requests that
+ * are damaged there. Its first line has all requests; each line after it has one that is new or has changed.
+ */
 export class LocalCopy {
   readonly #path: string;
-  #written = "";
+  readonly #turn = new Semaphore(1);
 
   constructor(path: string) {
     this.#path = path;
@@ -208,25 +214,51 @@ export class LocalCopy {
    */
   async read(): Promise<readonly StoredRequest[] | undefined> {
     try {
-      return decodeRequestFile(this.#path, await readFile(this.#path)) as StoredRequest[];
+      const [first = "", ...changes] = (await readFile(this.#path, "utf8")).split("\n");
+      const requests = decodeRequestFile(this.#path, Buffer.from(first)) as StoredRequest[];
+      const keyOf = ({ request }: StoredRequest) => `${request.tenant}/${request.id}`;
+      const found = new Map(requests.map((one) => [keyOf(one), one]));
+      for (const line of changes) {
+        const changed = this.#parse(line);
+        // A crash may have cut the end off.
+        if (changed === undefined) break;
+        found.set(keyOf(changed), changed);
+      }
+      return [...found.values()];
     } catch {
       return undefined;
     }
   }
 
-  /** Replaces the copy, unless it is the same. */
-  async write(requests: readonly StoredRequest[]): Promise<void> {
-    const text = Buffer.from(encodeRequestFile(requests)).toString();
-    if (text === this.#written) return;
-    await mkdir(dirname(this.#path), { recursive: true });
-    const file = await open(`${this.#path}.tmp`, "w");
+  /** Replaces the copy. */
+  write(requests: readonly StoredRequest[]): Promise<void> {
+    return this.#turn.run(async () => {
+      await mkdir(dirname(this.#path), { recursive: true });
+      await writeSynced(`${this.#path}.tmp`, "w", encodeRequestFile(requests));
+      await rename(`${this.#path}.tmp`, this.#path);
+    });
+  }
+
+  /** Adds a request, or the new state of one, to the copy. */
+  append(changed: StoredRequest): Promise<void> {
+    return this.#turn.run(() => writeSynced(this.#path, "a", encodeRequestFile(changed)));
+  }
+
+  #parse(line: string): StoredRequest | undefined {
     try {
-      await file.writeFile(text);
-      await syncInTurn(() => file.sync());
-    } finally {
-      await file.close();
+      return decodeRequestFile(this.#path, Buffer.from(line)) as StoredRequest;
+    } catch {
+      return undefined;
     }
-    await rename(`${this.#path}.tmp`, this.#path);
-    this.#written = text;
+  }
+}
+
+async function writeSynced(path: string, flags: "w" | "a", bytes: Uint8Array): Promise<void> {
+  const file = await open(path, flags);
+  try {
+    await file.writeFile(bytes);
+    await syncInTurn(() => file.sync());
+  } finally {
+    await file.close();
   }
 }

@@ -36,6 +36,7 @@ export function makeRequests(
   clock: TestClock = testClock(),
   modes: Readonly<Record<string, DeletionMode>> = {},
   copy?: LocalCopy,
+  pendingLimit = 0,
 ): MadeRequests {
   const damaged: string[] = [];
   const metrics = new Metrics();
@@ -44,6 +45,7 @@ export function makeRequests(
   const deletes = new DeleteRequests({
     ...{ requests, clock, metrics, log: silentLogger(), cancelPeriodMs: hourMs },
     modeOf: (tenant) => modes[tenant] ?? "filter-and-delete",
+    pendingLimitOf: () => pendingLimit,
     ...(copy === undefined ? {} : { copy }),
   });
   return { deletes, metrics, damaged };

@@ -3,6 +3,7 @@ import type { Template } from "@skald/logql/template";
 import { invalidArgument, type Labels, makeLabels } from "@skald/model";
 import { expandTemplate, parseAlertTemplate } from "../rules/alert-template.js";
 import type { Rule } from "../rules/rule-group.js";
+import { keyOf, pairsOf, type RecordedSample, SeriesEnds } from "./series-ends.js";
 
 /** One alert of a rule: a label set for which its expression was true. Times are ms since the epoch. */
 export interface Alert {
@@ -40,6 +41,7 @@ export class AlertingRule {
   /** Templates of labels and annotations, compiled for the first sample. */
   #templates: { readonly labels: Templates; readonly annotations: Templates } | undefined;
   readonly #alerts = new Map<string, Alert>();
+  readonly #ends = new SeriesEnds();
 
   constructor(rule: Rule, options: AlertingOptions) {
     this.rule = rule;
@@ -61,6 +63,29 @@ export class AlertingRule {
   /** Takes over alerts of an earlier run or an earlier form of the rule. */
   adopt(alerts: Iterable<Alert>): void {
     for (const alert of alerts) this.#alerts.set(keyOf(alert.labels), { ...alert });
+    this.samples();
+  }
+
+  /**
+   * The history of the alerts as Prometheus keeps it, after an update: for each alert that is pending or firing `ALERTS` with
+   * its state, and `ALERTS_FOR_STATE` with the time of its begin in s. Series that ended since the last call are ended.
+   */
+  samples(): RecordedSample[] {
+    const now = this.alerts().flatMap(({ labels, state, activeAtMs }): RecordedSample[] => {
+      const pairs = pairsOf(labels);
+      const named = makeLabels([...pairs, ["__name__", "ALERTS"], ["alertstate", state]]);
+      const since = makeLabels([...pairs, ["__name__", "ALERTS_FOR_STATE"]]);
+      return [
+        { labels: named, value: 1 },
+        { labels: since, value: Math.floor(activeAtMs / 1000) },
+      ];
+    });
+    return this.#ends.after(now);
+  }
+
+  /** The ends of all series, for a rule that is no more. */
+  endSamples(): RecordedSample[] {
+    return this.#ends.after([]);
   }
 
   /**
@@ -171,12 +196,4 @@ function isDue(alert: Alert, nowMs: number, resendMs: number): boolean {
   const { lastSentMs, resolvedAtMs } = alert;
   if (lastSentMs === undefined) return true;
   return (resolvedAtMs ?? 0) > lastSentMs || lastSentMs + resendMs <= nowMs;
-}
-
-export function pairsOf({ names, values }: Labels): [string, string][] {
-  return names.map((name, i) => [name, values[i] as string]);
-}
-
-export function keyOf({ names, values }: Labels): string {
-  return JSON.stringify([names, values]);
 }

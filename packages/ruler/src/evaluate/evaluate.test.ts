@@ -64,6 +64,37 @@ describe("an alert", () => {
     expect(work.alerts()).toEqual([]);
   });
 
+  it("has a history: ALERTS and ALERTS_FOR_STATE, and the ends of both", () => {
+    const work = alerting("for: 1m, labels: {l: m}");
+    const samplesAt = (nowMs: number, found: ReturnType<typeof sample>[]) => {
+      work.update(found, nowMs);
+      return work.samples().map(({ labels, value }) => [labelsToObject(labels), value]);
+    };
+    const labels = { a: "b", alertname: "A", l: "m" };
+    const alerts = (alertstate: string) => ({ ...labels, __name__: "ALERTS", alertstate });
+    const since = { ...labels, __name__: "ALERTS_FOR_STATE" };
+    expect(samplesAt(5500, [sample({ a: "b" })])).toEqual([
+      [alerts("pending"), 1],
+      [since, 5],
+    ]);
+    expect(samplesAt(65_500, [sample({ a: "b" })])).toEqual([
+      [alerts("firing"), 1],
+      [since, 5],
+      [alerts("pending"), undefined],
+    ]);
+    // The rule of the next run of the process ends the series of this one.
+    const next = alerting("for: 1m, labels: {l: m}");
+    next.adopt(work.alerts({ resolved: true }));
+    next.update([], 125_500);
+    const ends = next.samples().map((one) => [labelsToObject(one.labels), one.value]);
+    expect(ends).toEqual([
+      [alerts("firing"), undefined],
+      [since, undefined],
+    ]);
+    expect(samplesAt(125_500, [])).toEqual(ends);
+    expect(samplesAt(185_500, [])).toEqual([]);
+  });
+
   it("goes on after an outage that was short enough", () => {
     const work = alerting("for: 30m");
     work.update([sample({})], 0);

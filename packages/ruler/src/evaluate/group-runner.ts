@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { InstantQuerier, InstantSample } from "@skald/contracts";
 import { type Clock, emptyLabels, errorCodeOf, fnv1a32, invalidArgument } from "@skald/model";
 import { type Logger, messageWithCauses, type Semaphore, sleep } from "@skald/runtime";
@@ -18,9 +19,11 @@ import {
   type SavedAlerts,
 } from "./alert-states.js";
 import { type Alert, AlertingRule } from "./alerting-rule.js";
-import { type RecordedSample, RecordingRule } from "./recording-rule.js";
+import { RecordingRule } from "./recording-rule.js";
+import type { RecordedSample } from "./series-ends.js";
 
 export interface GroupOptions {
+  /** Pause between the evaluations of the group. */
   readonly intervalMs: number;
   readonly maxJitterMs: number;
   readonly resendDelayMs: number;
@@ -44,12 +47,10 @@ interface GroupDeps {
   readonly turns: readonly Semaphore[];
   /** Takes alerts to send. */
   readonly notify: (tenant: string, expr: string, alerts: readonly Alert[]) => void;
-  /** Takes samples to write. They are safe when it resolves. */
-  readonly record: (
-    tenant: string,
-    timeMs: number,
-    samples: readonly RecordedSample[],
-  ) => Promise<void>;
+  /** Takes samples to write. They are safe when it resolves. Absent when samples are not written. */
+  readonly record?:
+    | ((tenant: string, timeMs: number, samples: readonly RecordedSample[]) => Promise<void>)
+    | undefined;
 }
 
 /** A rule and the outcome of its last evaluation. */
@@ -74,7 +75,11 @@ export class GroupRunner {
   readonly #deps: GroupDeps;
   readonly #abort = new AbortController();
   readonly #log: Logger;
+  /** The ends of series whose rules the earlier form of the group had. */
+  #ends: readonly RecordedSample[] = [];
   #running: Promise<void> = Promise.resolve();
+  /** Whether the last evaluation took so long that others were left out. */
+  #isSlow = false;
 
   constructor(placed: PlacedGroup, deps: GroupDeps) {
     const { tenant, namespace, group } = placed;
@@ -82,7 +87,7 @@ export class GroupRunner {
     this.key = keyOfGroup(placed);
     this.#deps = deps;
     this.#log = deps.log.child({ tenant, namespace, group: group.name });
-    this.schedule = scheduleOf(this.key, group.intervalMs || deps.options.intervalMs);
+    this.schedule = scheduleOf(this.key, deps.options.intervalMs);
     this.rules = group.rules.map((rule) => ({
       rule,
       work: workOf(rule, placed, deps.options),
@@ -108,7 +113,13 @@ export class GroupRunner {
   async evaluate(slotMs: number): Promise<void> {
     const { clock, metrics } = this.#deps;
     const start = performance.now();
-    for (const status of this.rules) await this.#evaluateRule(status, slotMs);
+    // The ends come before the samples of this time: a changed rule may go on with a series.
+    await this.#recordEnds(slotMs - 1);
+    for (const status of this.rules) {
+      await this.#evaluateRule(status, slotMs);
+      // Requests come between the rules of a large group, also when each is answered at once.
+      await setImmediate();
+    }
     this.evaluationSeconds = (performance.now() - start) / 1000;
     this.lastEvaluationMs = clock.nowMs();
     metrics.evaluated(this.placed, this.evaluationSeconds, this.lastEvaluationMs);
@@ -119,6 +130,12 @@ export class GroupRunner {
   async handOver(): Promise<void> {
     if (this.lastEvaluationMs === undefined) return;
     await this.#save(true);
+  }
+
+  /** Ends the series of a group that is no more. Call it once no evaluation runs. */
+  async end(): Promise<void> {
+    this.#ends = [...this.#ends, ...this.rules.flatMap(({ work }) => work.endSamples())];
+    await this.#recordEnds(this.#deps.clock.nowMs());
   }
 
   /** Takes over alerts and series of rules that did not change. */
@@ -136,6 +153,9 @@ export class GroupRunner {
       const { health, lastError, lastEvaluationMs, evaluationSeconds } = other;
       Object.assign(status, { health, lastError, lastEvaluationMs, evaluationSeconds });
     }
+    // A rule that left a part of a group may go on at another ruler.
+    const gone = this.placed.places === undefined ? [...left.values()].flat() : [];
+    this.#ends = [...before.#ends, ...gone.flatMap(({ work }) => work.endSamples())];
     this.lastEvaluationMs = before.lastEvaluationMs;
     this.evaluationSeconds = before.evaluationSeconds;
   }
@@ -167,11 +187,28 @@ export class GroupRunner {
         await this.#inTurn(() => this.evaluate(slotMs));
         const next = nextSlot(this.schedule, slotMs, clock.nowMs());
         if (next.missed > 0) metrics.missed(this.placed, next.missed);
+        this.#tellMissed(next.missed);
         slotMs = next.slotMs;
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  /** Warns once when the group begins to be too slow for its interval. */
+  #tellMissed(missed: number): void {
+    const wasSlow = this.#isSlow;
+    this.#isSlow = missed > 0;
+    if (wasSlow || missed === 0) return;
+    this.#log.warn(
+      "a rule group cannot keep up with its interval and leaves evaluations out: give it a longer interval or fewer rules",
+      {
+        missed,
+        rules: this.rules.length,
+        seconds: this.evaluationSeconds,
+        interval_seconds: this.schedule.intervalMs / 1000,
+      },
+    );
   }
 
   /** Runs the task in this group's turn. */
@@ -223,9 +260,10 @@ export class GroupRunner {
     const { notify, options, record } = this.#deps;
     const { tenant } = this.placed;
     const samples = await this.#query(rule.expr, slotMs);
+    const timeMs = slotMs - (this.placed.group.queryOffsetMs ?? 0);
     if (work instanceof RecordingRule) {
-      const timeMs = slotMs - (this.placed.group.queryOffsetMs ?? 0);
-      await record(tenant, timeMs, work.update(samples));
+      const recorded = work.update(samples);
+      await record?.(tenant, timeMs, recorded);
       return;
     }
     try {
@@ -234,6 +272,20 @@ export class GroupRunner {
       const validMs = 4 * Math.max(this.schedule.intervalMs, options.resendDelayMs);
       const due = work.takeDue(slotMs, options.resendDelayMs, validMs);
       if (due.length > 0) notify(tenant, rule.expr, due);
+    }
+    if (record !== undefined) await record(tenant, timeMs, work.samples());
+  }
+
+  async #recordEnds(ms: number): Promise<void> {
+    const { record } = this.#deps;
+    const ends = this.#ends;
+    this.#ends = [];
+    if (record === undefined || ends.length === 0) return;
+    const { tenant, group } = this.placed;
+    try {
+      await record(tenant, ms - (group.queryOffsetMs ?? 0), ends);
+    } catch (error) {
+      this.#log.error("the ends of series cannot be written", { error });
     }
   }
 

@@ -38,9 +38,40 @@ export function plainGroup(group: RuleGroup): Record<string, unknown> {
   };
 }
 
-/** Writes what `plainGroup` made, or maps and lists of it, with texts as they are. */
+/** Writes what `plainGroup` made, or maps and lists of it, with texts as they are, indented as Loki's answers are. */
 export function writeYaml(value: unknown): string {
-  return stringify(value, { indent: 4, lineWidth: 0, aliasDuplicateObjects: false });
+  return linesOf(value, 0).join("");
+}
+
+/** The lines of a value in a block that is `indent` spaces deep. */
+function linesOf(value: unknown, indent: number): string[] {
+  const margin = " ".repeat(indent);
+  // A block begins at the next multiple of four, but the keys of an item in a list follow its dash.
+  const inner = 4 * (Math.floor(indent / 4) + 1);
+  if (Array.isArray(value))
+    return value.map(
+      (item) =>
+        `${margin}- ${linesOf(item, indent + 2)
+          .join("")
+          .trimStart()}`,
+    );
+  const entries = value instanceof Map ? [...value] : Object.entries(value as object);
+  return entries.flatMap(([key, child]: [string, unknown]) => {
+    const isBlock = typeof child === "object" && child !== null && !isEmpty(child);
+    const entry = scalarEntry(key, isBlock ? [] : child, inner - indent);
+    const own = entry.replace(/^(?=.)/gm, margin);
+    return isBlock ? [own.replace(/ \[\]\n$/, "\n"), ...linesOf(child, inner)] : [own];
+  });
+}
+
+function isEmpty(value: object): boolean {
+  return (Array.isArray(value) ? value : Object.keys(value)).length === 0;
+}
+
+function scalarEntry(key: string, value: unknown, indent: number): string {
+  // The library gives a block that begins with a space a wrong depth.
+  const blockQuote = typeof value !== "string" || !/^\s/.test(value);
+  return stringify(new Map([[key, value]]), { indent, lineWidth: 0, blockQuote });
 }
 
 function plainRule(rule: Rule): Record<string, unknown> {

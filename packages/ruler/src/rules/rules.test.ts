@@ -30,6 +30,37 @@ rules:
     expect(group.rules[0]).toMatchObject({ forMs: 300_000, keepFiringForMs: 5_400_000 });
     expect(checkGroups([group])).toEqual([]);
     expect(readGroup(writeYaml(plainGroup(group)))).toEqual(group);
+    expect(writeYaml(plainGroup(group))).toBe(text);
+    const file = writeYaml(new Map([["ns", [plainGroup(group)]]]));
+    const [first, ...rest] = text.replace(/^ {8}(?=sum|\))/gm, "  $&").split("\n");
+    expect(file.split("\n").slice(0, 7)).toEqual([
+      ...["ns:", `    - ${first}`, ...rest.slice(0, 3).map((line) => `      ${line}`)],
+      ...["      labels:", "        source: logs"],
+    ]);
+    expect(file).toContain("\n      rules:\n        - alert: A\n          expr: vector(1) > 0\n");
+    expect(file).toContain("\n          labels:\n            severity: page\n");
+    expect(readGroups(file.replace("ns:", "groups:"))).toEqual([group]);
+  });
+
+  it.each([
+    "a\n b\n",
+    " a\nb",
+    "\n\n a\n\n",
+    "a\n\n",
+    " ",
+    "",
+    "\t\n",
+    "- a",
+    "# b\n",
+    "a: b",
+    "é\r\n",
+    "---\na",
+  ])("keeps the text %j at each depth", (odd) => {
+    const rules = [{ alert: "A", expr: odd, labels: { [odd]: odd, b: odd } }];
+    const plain = { name: odd, labels: { c: odd }, rules };
+    const [read] = readGroups(writeYaml({ groups: [plain] }));
+    expect(read).toMatchObject(plain);
+    expect(readGroup(writeYaml(plain))).toMatchObject(plain);
   });
 
   it("keeps texts that look like numbers, truth or nothing", () => {

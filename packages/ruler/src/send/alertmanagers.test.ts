@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterEach, expect, it } from "@jest/globals";
 import { makeLabels } from "@skald/model";
 import { createLogger } from "@skald/runtime/log";
@@ -13,17 +14,18 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A server that takes alerts; gives its port and the paths that were posted to. */
-async function listen(): Promise<{ port: number; posted: string[] }> {
+/** A server that takes alerts; gives its port, the paths that were posted to, and the bodies. */
+async function listen(): Promise<{ port: number; posted: string[]; bodies: string[] }> {
   const posted: string[] = [];
-  const server = createServer((request, response) => {
+  const bodies: string[] = [];
+  const server = createServer(async (request, response) => {
     posted.push(request.url ?? "");
-    request.resume();
+    bodies.push(await text(request));
     response.end();
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { port: (server.address() as AddressInfo).port, posted };
+  return { port: (server.address() as AddressInfo).port, posted, bodies };
 }
 
 const alert: Alert = {
@@ -32,7 +34,10 @@ const alert: Alert = {
   ...{ resolvedAtMs: undefined, keptSinceMs: undefined, lastSentMs: undefined },
 };
 
-function makeAlertmanagers(resolve: (name: string) => Promise<{ name: string; port: number }[]>) {
+function makeAlertmanagers(
+  resolve: (name: string) => Promise<{ name: string; port: number }[]>,
+  links = { externalUrl: "", datasourceUid: "" },
+) {
   const lines: string[] = [];
   const managers = new Alertmanagers({
     options: {
@@ -43,8 +48,7 @@ function makeAlertmanagers(resolve: (name: string) => Promise<{ name: string; po
       connection: { headers: {}, timeoutMs: 5000, credentials: {} },
       relabel: (labels) => labels,
       externalLabels: {},
-      externalUrl: "",
-      datasourceUid: "",
+      ...links,
     },
     log: createLogger({ target: { write: (line) => lines.push(line) } }),
     metrics: new Metrics(),
@@ -76,6 +80,29 @@ it("sends to each Alertmanager that the SRV record of a name has, as it has them
   await managers.stop();
   expect(new Set([...asked])).toEqual(new Set(["_http._tcp.am.example"]));
   expect(new Set([...first.posted, ...second.posted])).toEqual(new Set(["/base/api/v2/alerts"]));
+});
+
+it.each([
+  ["", { type: "loki" }],
+  ["abc", { type: "loki", uid: "abc" }],
+])("links alerts to Explore with the data source %j", async (datasourceUid, datasource) => {
+  const { port, bodies } = await listen();
+  const resolve = async () => [{ name: "127.0.0.1", port }];
+  const { managers } = makeAlertmanagers(resolve, {
+    ...{ externalUrl: "http://grafana.example/", datasourceUid },
+  });
+  await managers.start();
+  while (bodies.length === 0) {
+    managers.send("vector(1) > 0", [alert]);
+    await new Promise((next) => setImmediate(next));
+  }
+  await managers.stop();
+  const [{ generatorURL }] = JSON.parse(bodies[0] ?? "") as [{ generatorURL: string }];
+  const url = new URL(generatorURL);
+  expect(`${url.origin}${url.pathname}`).toBe("http://grafana.example/explore");
+  expect(JSON.parse(url.searchParams.get("left") ?? "")).toEqual({
+    queries: [{ expr: "vector(1) > 0", queryType: "range", datasource }],
+  });
 });
 
 it("keeps those it knows while the name cannot be looked up", async () => {

@@ -2,7 +2,8 @@ import { resolveSrv } from "node:dns/promises";
 import { formatRfc3339, type Labels, labelsToObject, makeLabels } from "@skald/model";
 import { type Logger, messageWithCauses, retry, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
-import { type Alert, pairsOf } from "../evaluate/alerting-rule.js";
+import type { Alert } from "../evaluate/alerting-rule.js";
+import { pairsOf } from "../evaluate/series-ends.js";
 import { type Connection, postOrRefuse, Refused } from "./post.js";
 import type { Relabel } from "./relabel.js";
 
@@ -277,8 +278,9 @@ function timeText(ms: number): string {
 
 /** A link that shows the expression in Grafana. */
 function linkOf(expr: string, { externalUrl, datasourceUid }: AlertmanagerOptions): string {
-  const datasource = { type: "loki", uid: datasourceUid };
-  const left = { queries: [{ datasource, expr, queryType: "range" }] };
+  const uid = datasourceUid === "" ? {} : { uid: datasourceUid };
+  const datasource = { type: "loki", ...uid };
+  const left = { queries: [{ expr, queryType: "range", datasource }] };
   return `${externalUrl.replace(/\/+$/, "")}/explore?left=${encodeURIComponent(JSON.stringify(left))}`;
 }
 

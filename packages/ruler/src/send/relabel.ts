@@ -7,7 +7,7 @@ import {
   makeLabels,
   type Regex,
 } from "@skald/model";
-import { pairsOf } from "../evaluate/alerting-rule.js";
+import { pairsOf } from "../evaluate/series-ends.js";
 
 /** Changes labels; undefined when it drops the label set. */
 export type Relabel = (labels: Labels) => Labels | undefined;

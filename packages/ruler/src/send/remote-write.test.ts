@@ -1,9 +1,14 @@
 import { appendFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { labelsFromObject } from "@skald/model";
+import { silentLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
 import { compileRelabels } from "./relabel.js";
+import { RemoteWriter, readClients, remoteWriteMetrics } from "./remote-writer.js";
 import { SampleLog } from "./sample-log.js";
 import { compressSnappy, encodeWriteRequest, type TimedSample } from "./write-request.js";
 
@@ -100,6 +105,38 @@ describe("a log of samples", () => {
     writeFileSync(join(folder, "c.position"), "{");
     expect(await second.loadPosition("c")).toEqual({ file: 0, offset: 0 });
     await second.close();
+  });
+
+  it("says how many samples are not sent yet", async () => {
+    const log = await open();
+    await log.append([make(1), make(2), make(3)]);
+    const requests: (() => void)[] = [];
+    const server = createServer((request, response) => {
+      request.resume();
+      requests.push(() => response.end());
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const queue_config = { max_samples_per_send: 2, batch_send_deadline: "1ms" };
+    const [client] = readClients({ c: { url: `http://127.0.0.1:${port}`, queue_config } }, {});
+    const metrics = new Metrics();
+    const writer = new RemoteWriter({
+      ...{ tenant: "t", client: client!, log, headers: {}, logger: silentLogger() },
+      metrics: remoteWriteMetrics(metrics),
+    });
+    const pending = async () =>
+      /remote_storage_samples_pending\{[^}]*\} (\d+)/.exec((await metrics.read()).text)?.[1];
+    const seen: (string | undefined)[] = [];
+    for (let sent = 0; sent < 2; sent++) {
+      while (requests.length <= sent) await new Promise((resolve) => setTimeout(resolve, 2));
+      seen.push(await pending());
+      requests[sent]?.();
+    }
+    while ((await pending()) !== "0") await new Promise((resolve) => setTimeout(resolve, 2));
+    expect(seen).toEqual(["3", "1"]);
+    await writer.stop();
+    await log.close();
+    server.close();
   });
 
   it("drops its oldest files for room, and what was read", async () => {

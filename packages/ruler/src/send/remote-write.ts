@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Clock } from "@skald/model";
 import { type Logger, repeat } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
-import type { RecordedSample } from "../evaluate/recording-rule.js";
+import type { RecordedSample } from "../evaluate/series-ends.js";
 import {
   type ClientConfigs,
   type RemoteWriteMetrics,
@@ -56,7 +56,7 @@ interface TenantPart {
 
 const tenantFile = "tenant";
 
-/** Writes samples of recording rules to a log for each tenant, and sends them from there. */
+/** Writes samples of recording rules and the history of alerts to a log for each tenant, and sends them from there. */
 export class RemoteWrite {
   readonly #deps: RemoteWriteDeps;
   readonly #metrics: RemoteWriteMetrics;

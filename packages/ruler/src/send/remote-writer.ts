@@ -77,12 +77,15 @@ export class RemoteWriter {
   }
 
   async #sendAll(): Promise<void> {
-    const { client, log } = this.#deps;
+    const { client, log, metrics } = this.#deps;
     while (true) {
       const { samples, next } = await log.read(this.position);
       const wanted = this.#relabel(samples);
-      for (let at = 0; at < wanted.length; at += client.maxSamplesPerSend)
+      for (let at = 0; at < wanted.length; at += client.maxSamplesPerSend) {
+        metrics.pending.set(this.#labels, wanted.length - at);
         await this.#send(wanted.slice(at, at + client.maxSamplesPerSend));
+      }
+      metrics.pending.set(this.#labels, 0);
       const hasMoved = next.file !== this.position.file || next.offset !== this.position.offset;
       this.position = next;
       if (hasMoved) await log.savePosition(client.id, next);
@@ -302,6 +305,11 @@ export function remoteWriteMetrics(metrics: Metrics): RemoteWriteMetrics {
       "Time of the newest sample sent.",
       client,
     ),
+    pending: metrics.gauge(
+      `${storage}_samples_pending`,
+      "Samples read from the log that are not sent yet.",
+      client,
+    ),
     newest: metrics.gauge(
       `${storage}_highest_timestamp_in_seconds`,
       "Time of the newest sample appended.",
@@ -318,5 +326,5 @@ export type RemoteWriteMetrics = Metric<
   "appended" | "overflow" | "sent" | "failed" | "retried" | "dropped" | "bytes",
   "counter"
 > &
-  Metric<"diskSize" | "ready" | "highest" | "newest", "gauge"> &
+  Metric<"diskSize" | "ready" | "highest" | "newest" | "pending", "gauge"> &
   Metric<"seconds", "histogram">;

@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { makeLabels } from "@skald/model";
-import { pairsOf } from "../evaluate/alerting-rule.js";
+import { pairsOf } from "../evaluate/series-ends.js";
 import type { TimedSample } from "./write-request.js";
 
 /** How far a reader has read a log. */

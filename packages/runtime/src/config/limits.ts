@@ -300,6 +300,11 @@ const retention = {
     "what a delete request does",
     "compactor.deletion-mode",
   ),
+  max_pending_delete_requests: field.integer(
+    1000,
+    "delete requests that may wait to be carried out; 0: no limit",
+    "compactor.max-pending-delete-requests",
+  ),
 };
 
 const sharding = {
@@ -320,6 +325,11 @@ const ruler = {
     0,
     "rule groups of a tenant; 0: no limit",
     "ruler.max-rule-groups-per-tenant",
+  ),
+  ruler_min_rule_evaluation_interval: field.duration(
+    "0s",
+    "least pause between evaluations of a rule group; groups that ask for less get this",
+    "ruler.min-rule-evaluation-interval",
   ),
   ruler_tenant_shard_size: field.integer(
     0,

@@ -70,7 +70,11 @@ export function storeOperations(metrics: Metrics, bucket: string): Operations {
   );
   return {
     bucket,
-    started: (operation) => operations.inc({ bucket, operation }),
+    started: (operation) => {
+      operations.inc({ bucket, operation });
+      // A rate needs the series before its first failure.
+      failures.inc({ bucket, operation }, 0);
+    },
     succeeded: (operation, seconds) => duration.observe({ bucket, operation }, seconds),
     failed: (operation) => failures.inc({ bucket, operation }),
   };

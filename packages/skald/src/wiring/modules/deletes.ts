@@ -77,6 +77,7 @@ function deleteRequestsOf(
   return new DeleteRequests({
     ...{ requests, clock: systemClock, log, metrics },
     modeOf: (tenant) => limits.of(tenant).deletion_mode,
+    pendingLimitOf: (tenant) => limits.of(tenant).max_pending_delete_requests,
     cancelPeriodMs: delete_request_cancel_period,
     copy: new LocalCopy(join(working_directory, "delete-requests.json")),
   });
