@@ -10,6 +10,7 @@ import {
 } from "./parser.js";
 import { timeMethods } from "./times.js";
 import {
+  ArgumentError,
   checkArguments,
   checkLength,
   type GoMap,
@@ -287,7 +288,7 @@ class Compiler {
       return this.#fail(at, text, `nil pointer evaluating interface {}.${name}`);
     }
     if (args.length > 0) {
-      return this.#fail(at, text, `${name} has arguments but cannot be invoked as function`);
+      return this.#fail(at, text, `${name} is not a method but has arguments`);
     }
     if (isMap(value)) return value.get(name) ?? value.missing;
     return this.#fail(at, text, `can't evaluate field ${name} in type ${typeName(value)}`);
@@ -302,7 +303,7 @@ class Compiler {
       const last = piped?.(env);
       const given = args.map((arg) => arg(env));
       if (last !== undefined) given.push(last);
-      const checked = this.#guard(at, text, "", () => checkArguments(name, fn.takes, given));
+      const checked = this.#checked(name, fn.takes, given, command);
       const made = this.#guard(at, text, `error calling ${name}: `, () =>
         fn.call(checked, env.row),
       );
@@ -311,17 +312,36 @@ class Compiler {
     };
   }
 
+  /** The arguments as a function takes them. An error names the argument that is wrong, or the function. */
+  #checked(
+    name: string,
+    takes: string,
+    given: readonly Value[],
+    { args, at }: Command,
+  ): readonly Value[] {
+    try {
+      return checkArguments(name, takes, given);
+    } catch (error) {
+      if (!(error instanceof TemplateRunError)) throw error;
+      const isCount = !(error instanceof ArgumentError);
+      const wrong = isCount ? undefined : args[Math.min(error.place + 1, args.length - 1)];
+      const last =
+        wrong?.kind === "group" && wrong.fields.length === 0 ? lastOperand(wrong.pipe) : wrong;
+      return this.#fail(last?.at ?? at, last?.text ?? name, error.message);
+    }
+  }
+
   /** The first false (and) or true (or) argument, else the last. */
   #shortCircuit(
     name: "and" | "or",
     args: readonly Eval[],
-    { at, text }: Command,
+    { at }: Command,
     piped: Eval | undefined,
   ): Eval {
     const stopsAt = name === "or";
     return (env) => {
       if (args.length === 0 && piped === undefined) {
-        return this.#fail(at, text, `wrong number of args for ${name}: want at least 1 got 0`);
+        return this.#fail(at, name, `wrong number of args for ${name}: want at least 1 got 0`);
       }
       const last = piped?.(env);
       let value: Value = null;

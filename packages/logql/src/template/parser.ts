@@ -328,7 +328,7 @@ class Parser {
 
   #commandOf(args: readonly Operand[], from: number, to: number): Command {
     if (args.length === 0) throw new TemplateSyntaxError("empty command", to);
-    return { args, at: from, text: this.#source.slice(from, to).trim() };
+    return { args, at: from, text: spaced(this.#source.slice(from, to)) };
   }
 
   #operand(): Operand | undefined {
@@ -339,7 +339,7 @@ class Parser {
     const at = this.#peek().kind === "field" ? this.#at : token.at;
     const fields: string[] = [];
     while (this.#peek().kind === "field") fields.push(this.#take().text.slice(1));
-    const text = this.#source.slice(token.at, this.#at);
+    const text = spaced(this.#source.slice(token.at, this.#at));
     switch (base.kind) {
       case "field":
         return { ...base, fields: [...base.fields, ...fields], at, text };
@@ -498,4 +498,20 @@ const depthMax = 200;
 function unexpected(token: TemplateToken, context: string): TemplateSyntaxError {
   const text = token.kind === "end" ? "EOF" : JSON.stringify(token.text);
   return new TemplateSyntaxError(`unexpected ${text} in ${context}`, token.at);
+}
+
+/** A piece of a template as error texts show it: one blank between words, none inside parentheses. */
+function spaced(source: string): string {
+  return source
+    .trim()
+    .replace(
+      /("(?:\\.|[^"\\])*"|`[^`]*`|'(?:\\.|[^'\\])*')|\s*(\|)\s*|(\()\s+|\s+(\))|(\s+)/g,
+      spacing,
+    );
+}
+
+function spacing(all: string, text?: string, pipe?: string, open?: string, close?: string): string {
+  if (text !== undefined) return all;
+  if (pipe !== undefined) return " | ";
+  return open ?? close ?? " ";
 }

@@ -144,31 +144,13 @@ export function checkArguments(
     const want = last === "*" ? `at least ${least}` : String(least);
     throw new TemplateRunError(`wrong number of args for ${name}: want ${want} got ${args.length}`);
   }
-  return args.map((arg, i) => convert(arg, letters[Math.min(i, letters.length - 1)] as string));
-}
-
-function convert(arg: Value, letter: string): Value {
-  if (arg === null && letter !== "v") {
-    throw new TemplateRunError(`invalid value; expected ${expected[letter]}`);
-  }
-  switch (letter) {
-    case "s":
-      if (typeof arg === "string") return arg;
-      throw new TemplateRunError(`wrong type for value; expected string; got ${typeName(arg)}`);
-    case "i":
-      if (typeof arg === "bigint") return arg;
-      if (typeof arg === "number" && Number.isInteger(arg)) return BigInt(arg);
-      throw new TemplateRunError(`wrong type for value; expected int; got ${typeName(arg)}`);
-    case "f":
-      if (typeof arg === "number") return arg;
-      if (typeof arg === "bigint") return Number(arg);
-      throw new TemplateRunError(`wrong type for value; expected float64; got ${typeName(arg)}`);
-    case "t":
-      if (isTime(arg)) return arg;
-      throw new TemplateRunError(`wrong type for value; expected time.Time; got ${typeName(arg)}`);
-    default:
-      return arg;
-  }
+  return args.map((arg, i) => {
+    try {
+      return convert(arg, letters[Math.min(i, letters.length - 1)] as string);
+    } catch (error) {
+      throw error instanceof TemplateRunError ? new ArgumentError(error.message, i) : error;
+    }
+  });
 }
 
 export function text(args: readonly Value[], i: number): string {
@@ -227,5 +209,39 @@ export class TemplateRunError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "TemplateRunError";
+  }
+}
+
+/** An argument of the wrong type, by its place. */
+export class ArgumentError extends TemplateRunError {
+  readonly place: number;
+
+  constructor(message: string, place: number) {
+    super(message);
+    this.place = place;
+  }
+}
+
+function convert(arg: Value, letter: string): Value {
+  if (arg === null && letter !== "v") {
+    throw new TemplateRunError(`invalid value; expected ${expected[letter]}`);
+  }
+  switch (letter) {
+    case "s":
+      if (typeof arg === "string") return arg;
+      throw new TemplateRunError(`wrong type for value; expected string; got ${typeName(arg)}`);
+    case "i":
+      if (typeof arg === "bigint") return arg;
+      if (typeof arg === "number" && Number.isInteger(arg)) return BigInt(arg);
+      throw new TemplateRunError(`wrong type for value; expected int; got ${typeName(arg)}`);
+    case "f":
+      if (typeof arg === "number") return arg;
+      if (typeof arg === "bigint") return Number(arg);
+      throw new TemplateRunError(`wrong type for value; expected float64; got ${typeName(arg)}`);
+    case "t":
+      if (isTime(arg)) return arg;
+      throw new TemplateRunError(`wrong type for value; expected time.Time; got ${typeName(arg)}`);
+    default:
+      return arg;
   }
 }

@@ -4,7 +4,16 @@ import type { JsonStage } from "../../syntax/ast.js";
 import { Arena, bytesEqual, encodeText, hasByte } from "../row/bytes.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row/row.js";
 import { type CurrentLabels, labelState, stageErrors } from "../row/row-labels.js";
-import { type FieldScan, FieldSink, fieldScan, KeyTree, keyWants, sinkSays } from "./fields.js";
+import {
+  demandsErrors,
+  type FieldScan,
+  FieldSink,
+  fieldScan,
+  isWanted,
+  KeyTree,
+  keyWants,
+  sinkSays,
+} from "./fields.js";
 import {
   decodeJsonString,
   emptyText,
@@ -140,17 +149,21 @@ export function prepareJsonPaths(stage: JsonStage): PreparedStage {
       typeof step === "number" ? step : { bytes: encodeText(step) },
     ),
   }));
-  return (row) => compileJsonPaths(extractions, row);
+  return (row, context) => compileJsonPaths(extractions, row, context);
 }
 
 function compileJsonPaths(
   extractions: readonly PathExtraction[],
   { labels, line }: RowState,
+  { demand }: StageContext,
 ): RowStage {
-  const wanted = extractions.map(({ label, path }) => ({
+  const asksForErrors = demandsErrors(demand);
+  // A line that is no JSON fails also where none of its values is used.
+  const used = extractions.filter(({ label }) => asksForErrors || isWanted(demand, label));
+  const wanted = used.map(({ label, path }) => ({
     slot: labels.names.slotOf(label),
     path,
-    isTwice: extractions.filter((other) => other.label === label).length > 1,
+    isTwice: used.filter((other) => other.label === label).length > 1,
   }));
   const finder = new JsonFinder();
   return () => {
