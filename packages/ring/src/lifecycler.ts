@@ -2,7 +2,14 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Clock, errorCodeOf, refuseNewerVersion, systemClock } from "@skald/model";
 import { type Logger, repeat, type Sleep, sleep } from "@skald/runtime";
-import { decodeMember, encodeMember, leftMember, type Member, type MemberState } from "./member.js";
+import {
+  type Covers,
+  decodeMember,
+  encodeMember,
+  leftMember,
+  type Member,
+  type MemberState,
+} from "./member.js";
 import { planTokens } from "./plan-tokens.js";
 import type { Ring } from "./ring.js";
 import type { RingStore } from "./ring-store.js";
@@ -23,6 +30,8 @@ export interface LifecyclerOptions {
   readonly tokensFile?: string;
   /** See `Member.oldestMs`; asked at each heartbeat. */
   readonly oldestMs?: () => number | undefined;
+  /** See `Member.covers`; asked at each heartbeat, with what the earlier run of this member said last. */
+  readonly covers?: (earlier: Covers) => Covers;
   /** Pause between heartbeats; 0: none. */
   readonly heartbeatMs: number;
   /** Pause before it checks whether other members chose tokens at the same time; 0 when it is alone. */
@@ -65,6 +74,7 @@ export class Lifecycler {
   #state: MemberState = "PENDING";
   #tokens = new Uint32Array(0);
   #registeredMs: number;
+  #earlierCovers: Covers = {};
   #beat = 0;
   /** Whether it has read what the store kept from its earlier run. */
   #isRecovered = false;
@@ -165,11 +175,13 @@ export class Lifecycler {
   #member(): Member {
     const { id, address, zone = "" } = this.#options;
     const oldestMs = this.#options.oldestMs?.();
+    const covers = this.#options.covers?.(this.#earlierCovers);
     return {
       ...{ id, address, zone, state: this.#state, tokens: this.#tokens },
       ...{ beat: ++this.#beat, heartbeatMs: this.#clock.nowMs() },
       registeredMs: this.#registeredMs,
       ...(oldestMs === undefined ? {} : { oldestMs }),
+      ...(covers === undefined ? {} : { covers }),
     };
   }
 
@@ -181,6 +193,7 @@ export class Lifecycler {
     this.#isRecovered = true;
     if (before === undefined || before.state === "LEFT") return;
     this.#registeredMs = Math.min(this.#registeredMs, before.registeredMs);
+    this.#earlierCovers = before.covers ?? {};
     if (this.#tokens.length === 0) this.#keep(before.tokens);
   }
 

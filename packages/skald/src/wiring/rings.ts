@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import type { ConnectionOptions, SecureVersion } from "node:tls";
 import {
+  type Covers,
   Lifecycler,
   MemoryRingStore,
   RedisRingStore,
@@ -72,10 +73,10 @@ const patternRing = "pattern-ring";
 /** The ring of ingesters; a single process is the only member unless the ring is in Redis. */
 export function buildIngesterRing(
   context: RingContext,
-  oldestMs: () => number | undefined,
+  told: Pick<MemberOptions, "oldestMs" | "covers">,
 ): OwnRing {
   const { lifecycler } = context.config.ingester;
-  const placed = { id: ingesterIdOf(context.config), oldestMs };
+  const placed = { id: ingesterIdOf(context.config), ...told };
   return lifecyclerRing(ingesterRing, lifecycler, context, placed);
 }
 
@@ -111,18 +112,22 @@ function lifecyclerRing(
   name: string,
   lifecycler: LifecyclerConfig,
   { config, log, metrics }: RingContext,
-  member: Pick<MemberOptions, "id" | "oldestMs">,
+  member: Pick<MemberOptions, "id" | "oldestMs" | "covers">,
 ): OwnRing {
   const { address, interface_names, enable_inet6, port } = lifecycler;
   const host = addressOf(address, interface_names, enable_inet6);
-  const own = ownRing(lifecyclerOptions(name, lifecycler, log), {
-    ...member,
-    address: `${host}:${port || config.server.grpc_listen_port}`,
-    zone: lifecycler.availability_zone,
-    tokens: lifecycler.num_tokens,
-    tokensFile: lifecycler.tokens_file_path,
-    unregister: lifecycler.unregister_on_shutdown,
-  });
+  const forgetsCovered = name === ingesterRing && config.ingester.autoforget_unhealthy;
+  const own = ownRing(
+    { ...lifecyclerOptions(name, lifecycler, log), forgetsCovered },
+    {
+      ...member,
+      address: `${host}:${port || config.server.grpc_listen_port}`,
+      zone: lifecycler.availability_zone,
+      tokens: lifecycler.num_tokens,
+      tokensFile: lifecycler.tokens_file_path,
+      unregister: lifecycler.unregister_on_shutdown,
+    },
+  );
   countMembers(metrics, own.ring, name === ingesterRing ? "ingester" : name);
   return own;
 }
@@ -197,6 +202,7 @@ interface RingOptions {
   readonly heartbeatMs: number;
   readonly heartbeatTimeoutMs: number;
   readonly forgetAfterMs?: number;
+  readonly forgetsCovered?: boolean;
   readonly store: OpenStore;
   readonly log: Logger;
 }
@@ -210,6 +216,7 @@ interface MemberOptions {
   readonly tokensFile: string;
   readonly unregister: boolean;
   readonly oldestMs?: () => number | undefined;
+  readonly covers?: (earlier: Covers) => Covers;
 }
 
 function ownRing(options: RingOptions, { unregister, tokensFile, ...own }: MemberOptions): OwnRing {
@@ -249,9 +256,9 @@ const maxPollMs = 15_000;
 function watchRing(options: RingOptions): WatchedRing {
   const { name, heartbeatMs, heartbeatTimeoutMs, forgetAfterMs = 0 } = options;
   const { store } = options.store;
-  const { replicas = 1, isZoneAware = false } = options;
+  const { replicas = 1, isZoneAware = false, forgetsCovered = false } = options;
   const ring = new Ring({
-    ...{ store, name, replicas, isZoneAware, heartbeatTimeoutMs },
+    ...{ store, name, replicas, isZoneAware, heartbeatTimeoutMs, forgetsCovered },
     log: options.log.child({ component: "ring" }),
     pollMs: Math.min(heartbeatMs || maxPollMs, maxPollMs),
     ...(forgetAfterMs > 0 ? { forgetAfterMs } : {}),
