@@ -1,9 +1,9 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Catalog } from "@skald/contracts";
-import { type SegmentLocation, steadyClock } from "@skald/model";
+import { type SegmentLocation, steadyClock, textForClients } from "@skald/model";
 import { connectionOptionsOf, remoteCatalog, serveCatalog } from "@skald/rpc";
-import { type Logger, Service } from "@skald/runtime";
+import { type Logger, repeat, Service } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import { CountingCatalog, RemoteScanner } from "@skald/scan";
 import {
@@ -34,7 +34,7 @@ export function buildStore(parts: Parts, context: ModuleContext): BuiltModule {
   const log = context.log.child({ component: "store" });
   const { pool, scanner, threads } = parts;
   const place = bucketPlaceOf(context.config);
-  const { store, locate, cache, service } =
+  const { store, locate, cache, service, unready } =
     storeKind(context.config) === "s3"
       ? buildBucket(place, parts, { ...context, log })
       : buildDirectory(context);
@@ -64,7 +64,7 @@ export function buildStore(parts: Parts, context: ModuleContext): BuiltModule {
   parts.ownCatalog = timedCatalog(new CountingCatalog({ catalog, countDay }), metrics);
   parts.catalog = parts.ownCatalog;
   if (cache !== undefined) parts.scanner = new RemoteScanner({ scanner, cache });
-  return { service };
+  return { service, ...(unready === undefined ? {} : { unready }) };
 }
 
 /** The object store of the process. */
@@ -75,20 +75,40 @@ interface BuiltStore {
   /** The local cache of a remote store. */
   readonly cache?: SegmentCacheCalls;
   readonly service: Service;
+  readonly unready?: () => string | undefined;
 }
+
+/** Pause between looks for a directory that was not there at the start. */
+const lookMs = 1000;
 
 function buildDirectory({ config, metrics }: ModuleContext): BuiltStore {
   const prefix = config.common.path_prefix || ".";
   const directory = config.storage_config.filesystem.directory || join(prefix, "chunks");
   const files = new FsStore(directory, { rememberIn: join(prefix, "store.json") });
+  // Once the store was there, pushes go on without it.
+  let missing: string | undefined = "the object store was not looked at yet";
+  const look = async (): Promise<void> => {
+    if (missing === undefined) return;
+    try {
+      await files.check();
+      missing = undefined;
+    } catch (error) {
+      missing = textForClients(error);
+    }
+  };
   return {
     store: countedStore(files, metrics),
     locate: (key) => ({ kind: "file", path: join(directory, key) }),
     service: new Service({
       name: "store",
-      start: () => files.open(),
+      start: async () => {
+        await files.open();
+        await look();
+      },
+      run: (signal) => repeat(look, { ...{ signal, pauseMs: lookMs, onError: () => undefined } }),
       stop: () => files.close(),
     }),
+    unready: () => missing,
   };
 }
 
