@@ -147,6 +147,14 @@ export class RingView {
     throw unavailable(`ingesters that may hold rows are away: ${names(away)}; see the page /ring`);
   }
 
+  /** The same ring, in which some instances take no keys. */
+  without(ids: ReadonlySet<string>): RingView {
+    const left = this.instances.map((one) =>
+      ids.has(one.id) ? { ...one, isHealthy: false } : one,
+    );
+    return new RingView(left, this.#options, this.#leavers);
+  }
+
   /** The one instance that works on a key; undefined when there is none. */
   ownerOf(key: number): RingInstance | undefined {
     const { circle, instances } = this.#placed;
