@@ -1,3 +1,4 @@
+export { KeptRing } from "./kept-ring.js";
 export { Lifecycler, type LifecyclerOptions } from "./lifecycler.js";
 export type { Covers, Member, MemberState, RingInstance } from "./member.js";
 export * from "./page.js";

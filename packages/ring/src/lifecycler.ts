@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Clock, errorCodeOf, refuseNewerVersion, systemClock } from "@skald/model";
 import { type Logger, repeat, type Sleep, sleep } from "@skald/runtime";
+import type { KeptRing } from "./kept-ring.js";
 import {
   type Covers,
   decodeMember,
@@ -28,6 +29,8 @@ export interface LifecyclerOptions {
   readonly isZoneAware?: boolean;
   /** File that keeps the tokens over restarts; without it only the store keeps them. */
   readonly tokensFile?: string;
+  /** Has the tokens of its earlier run too, for a start while the store is down. */
+  readonly kept?: KeptRing;
   /** See `Member.oldestMs`; asked at each heartbeat. */
   readonly oldestMs?: () => number | undefined;
   /** See `Member.covers`; asked at each heartbeat, with what the earlier run of this member said last. */
@@ -108,10 +111,11 @@ export class Lifecycler {
 
   /** Enters the ring as PENDING, with the tokens of its earlier run, and starts its heartbeats. */
   async start(): Promise<void> {
-    const { tokensFile, heartbeatMs, ring } = this.#options;
+    const { tokensFile, heartbeatMs, ring, kept } = this.#options;
     if (tokensFile !== undefined) this.#keep(await readTokenFile(tokensFile));
     this.#stopWatching = ring.onRead((fields) => this.#check(fields));
     await this.#tryBeat(true);
+    if (!this.#isRecovered) this.#takeOver((await kept?.load())?.get(this.id));
     if (heartbeatMs === 0) return;
     this.#beating = repeat(() => this.#tryBeat(false), {
       pauseMs: heartbeatMs,
@@ -189,8 +193,13 @@ export class Lifecycler {
   async #recover(): Promise<void> {
     const { store, ring } = this.#options;
     const text = (await store.read(ring.name)).get(this.id);
-    const before = text === undefined ? undefined : decodeMember(text);
     this.#isRecovered = true;
+    this.#takeOver(text);
+  }
+
+  /** Takes over what its earlier run wrote. */
+  #takeOver(text: string | undefined): void {
+    const before = text === undefined ? undefined : decodeMember(text);
     if (before === undefined || before.state === "LEFT") return;
     this.#registeredMs = Math.min(this.#registeredMs, before.registeredMs);
     this.#earlierCovers = before.covers ?? {};

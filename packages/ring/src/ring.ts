@@ -1,5 +1,6 @@
 import { type Clock, type SteadyClock, steadyClock, systemClock } from "@skald/model";
 import { type Logger, type Sleep, sleep } from "@skald/runtime";
+import type { KeptRing } from "./kept-ring.js";
 import {
   decodeMember,
   encodeMember,
@@ -26,6 +27,8 @@ export interface RingOptions {
   readonly forgetAfterMs?: number;
   /** Whether an instance is forgotten as soon as it is covered (`Member.covers`) and enough others are there. */
   readonly forgetsCovered?: boolean;
+  /** Serves a process that starts while the store is down. */
+  readonly kept?: KeptRing;
   readonly log: Logger;
   readonly clock?: Clock;
   readonly steadyClock?: SteadyClock;
@@ -55,6 +58,8 @@ export class Ring {
   #missed = "";
   #covered: LostMember[] = [];
   #isRead = false;
+  /** The fields in use. */
+  #fields: ReadonlyMap<string, string> = new Map();
   #isFailing = false;
   #reading: Promise<void> | undefined;
   #wake: (() => void) | undefined;
@@ -195,7 +200,31 @@ export class Ring {
   }
 
   async #read(): Promise<void> {
-    const fields = await this.#options.store.read(this.name);
+    const { store, kept } = this.#options;
+    let fields: ReadonlyMap<string, string>;
+    try {
+      fields = await store.read(this.name);
+    } catch (error) {
+      if (!this.#isRead) await this.#recall();
+      // It is still in use, and so it is young.
+      if (this.#isRead) await kept?.save(this.#fields);
+      throw error;
+    }
+    this.#use(fields);
+    await kept?.save(fields);
+    await this.#sweep(fields);
+  }
+
+  /** Begins with the ring as an earlier process used it last. Nobody gets older while the store is down. */
+  async #recall(): Promise<void> {
+    const fields = await this.#options.kept?.load();
+    if (fields === undefined) return;
+    this.#options.log.warn("the ring as it was kept in a file serves", { ring: this.name });
+    this.#use(fields);
+  }
+
+  #use(fields: ReadonlyMap<string, string>): void {
+    this.#fields = fields;
     this.#sightings.note(fields);
     for (const [id, text] of fields) this.#take(id, text);
     for (const id of this.#members.keys())
@@ -203,7 +232,6 @@ export class Ring {
     this.#isRead = true;
     this.#renew();
     for (const listener of this.#listeners) listener(fields);
-    await this.#sweep(fields);
   }
 
   #take(id: string, text: string): void {
