@@ -22,6 +22,17 @@ export const frontendConfig = field.section(
       "compress answers when the client allows it",
       "querier.compress-http-responses",
     ),
+    log_queries_longer_than: field.duration(
+      "0s",
+      "log queries that take longer, with statistics; 0: none; less: every query",
+      "frontend.log-queries-longer-than",
+      { min: Number.NEGATIVE_INFINITY },
+    ),
+    query_stats_enabled: field.toggle(
+      false,
+      "log every query, with statistics",
+      "frontend.query-stats-enabled",
+    ),
     support_parquet_encoding: field.toggle(
       false,
       "answer in Parquet when the client asks for it",

@@ -163,17 +163,20 @@ function maxSeriesOf({ max_query_series }: QueryTenantLimits): number {
 
 /** Runs a query and tells `onQuery` how it ended, but for faults of the program, which are logged elsewhere. */
 async function observed(
-  { expr, params }: PlannedQuery,
-  { onQuery, queueSeconds = 0 }: QueryContext,
+  { text, expr, params }: PlannedQuery,
+  { onQuery, queueSeconds = 0, tenants, queryTags: tags = "" }: QueryContext,
   span: Span,
   query: () => Promise<QueryAnswer>,
 ): Promise<QueryAnswer> {
   const start = performance.now();
+  const { startNs, endNs, stepNs, limit } = params;
+  const asked = { tenants, query: text, tags, lengthNs: endNs - startNs, stepNs, limit };
   const tell = (status: number, stats?: QueryStats): void =>
     onQuery?.({
+      asked,
       status,
       type: queryKind(expr),
-      range: params.stepNs === 0n ? "instant" : "range",
+      range: stepNs === 0n ? "instant" : "range",
       seconds: (performance.now() - start) / 1000,
       stats,
     });

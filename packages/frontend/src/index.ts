@@ -12,6 +12,7 @@ export { type QueryRequest, queryRequest, queryTenants } from "./http/query-requ
 export * from "./http/routes.js";
 export { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
 export * from "./query-context.js";
+export { queryLogger } from "./query-log.js";
 export * from "./results-cache/memory-store.js";
 export { RedisResultStore } from "./results-cache/redis-store.js";
 export type { ResultStore, ResultStores } from "./results-cache/result-store.js";

@@ -31,6 +31,7 @@ export interface QueryContext extends Asker {
 
 /** A query that was run, for those who count: plain data. */
 export interface QueryFacts {
+  readonly asked: AskedQuery;
   /** The status of HTTP. */
   readonly status: number;
   /** `limited` are log queries without stages: they end with their limit. */
@@ -39,4 +40,16 @@ export interface QueryFacts {
   readonly seconds: number;
   /** Absent where the query failed. */
   readonly stats: QueryStats | undefined;
+}
+
+/** What a client asked for: plain data. */
+export interface AskedQuery {
+  readonly tenants: readonly string[];
+  readonly query: string;
+  /** See `Asker.queryTags`. */
+  readonly tags: string;
+  readonly lengthNs: bigint;
+  /** 0 for a query at one time. */
+  readonly stepNs: bigint;
+  readonly limit: number;
 }

@@ -8,4 +8,5 @@ export {
   type IngesterLimits,
   type IngesterOptions,
 } from "./settings/options.js";
+export type { TailWork } from "./tails.js";
 export type { FlushReason } from "./tenant/heads.js";

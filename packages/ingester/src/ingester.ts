@@ -174,6 +174,11 @@ export class Ingester implements IngesterContract, Tailer {
     return this.#state === "running" ? this.#intake.unwritable : undefined;
   }
 
+  /** What makes it slow although it works: the disk of its log. */
+  get complaint(): string | undefined {
+    return this.#journal.slowDisk;
+  }
+
   /**
    * Locks its directories, finds local segments, opens the log, and accepts pushes from then on. The log is replayed in
    * the background, and queries wait for that. Rejects when another process has locked the directories, or a newer version

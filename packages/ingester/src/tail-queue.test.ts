@@ -1,7 +1,10 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import type { TailRows } from "@skald/contracts";
 import { emptyLabels } from "@skald/model";
+import { makeBatch } from "@skald/testkit";
 import { TailQueue } from "./tails.js";
+import { everything, setUp } from "./testing/ingester.js";
 
 function rowsOf(bytes: number): NonNullable<TailRows["rows"]> {
   const labels = emptyLabels;
@@ -47,4 +50,32 @@ describe("TailQueue", () => {
     expect(await reader.next()).toEqual({ done: false, value: { dropped: [] } });
     await expect(reader.next()).rejects.toThrow("broken");
   });
+});
+
+it("does not pause for the time that a task waited for a thread", async () => {
+  let tasks = 0;
+  const beforeTails = async () => {
+    tasks++;
+    if (tasks === 1) await setTimeout(1500);
+  };
+  const { ingester } = await setUp({ beforeTails });
+  await ingester.start();
+  const closing = new AbortController();
+  const tail = ingester.tail({ ...everything, tenant: "a", stages: [] }, closing);
+  const rows = tail[Symbol.asyncIterator]();
+  await rows.next();
+  const push = (ns: bigint) => {
+    const rows = [{ ns: 1_760_000_000_000_000_000n + ns, line: "line" }];
+    return ingester.push({ tenant: "a", batch: makeBatch([{ labels: { app: "a" }, rows }]) });
+  };
+  await push(1n);
+  while (tasks === 0) await setTimeout(10);
+  await push(2n);
+  await rows.next();
+  const sinceMs = performance.now();
+  await rows.next();
+  // As long a pause as the wait would take 1.5 s.
+  expect(performance.now() - sinceMs).toBeLessThan(1000);
+  closing.abort();
+  await ingester.stop();
 });

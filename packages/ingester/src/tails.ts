@@ -9,7 +9,14 @@ import type { Tenant, TenantAppend } from "./tenant/tenant.js";
 export type RunTails = (
   task: TailTask,
   options: { readonly signal: AbortSignal; readonly tenant: string; readonly bytes: number },
-) => Promise<readonly TailFound[]>;
+) => Promise<TailWork>;
+
+/** What a thread found for the tails of a task. */
+export interface TailWork {
+  readonly found: readonly TailFound[];
+  /** How long the thread worked, without waits for it. */
+  readonly workMs: number;
+}
 
 export interface TailsContext {
   readonly run: RunTails;
@@ -93,7 +100,7 @@ class TenantTails {
   #tenant: Tenant | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running = 0;
-  /** Duration of the last work, which is followed by as long a pause: tails use at most half of a core. */
+  /** What threads worked last, which is followed by as long a pause: tails use at most half of a core. */
   #restMs = 0;
 
   constructor(name: string, context: TailsContext) {
@@ -149,12 +156,12 @@ class TenantTails {
     this.#running++;
     const { maxDropped, onError } = this.#context;
     const bounds: TailBounds = { ...taskBounds, maxDropped };
-    const start = performance.now();
     const work = async () => {
+      let workMs = 0;
       for (const { tails, parts, texts } of slices) {
-        await this.#run(tails, { blocks, streams, texts, tails: parts, bounds }, bytes);
+        workMs += await this.#run(tails, { blocks, streams, texts, tails: parts, bounds }, bytes);
       }
-      this.#restMs = performance.now() - start;
+      this.#restMs = workMs;
     };
     work()
       .catch(onError)
@@ -164,20 +171,23 @@ class TenantTails {
       });
   }
 
-  async #run(tails: readonly OpenTail[], task: TailTask, bytes: number): Promise<void> {
+  /** Returns how long the thread worked, in ms. */
+  async #run(tails: readonly OpenTail[], task: TailTask, bytes: number): Promise<number> {
     const { run, onDropped, onError } = this.#context;
     const { signal } = this.#ended;
     try {
-      const found = await run(task, { signal, tenant: this.#name, bytes });
+      const { found, workMs } = await run(task, { signal, tenant: this.#name, bytes });
       for (const [i, tail] of tails.entries()) {
         const { error, ...rows } = found[i] as TailFound;
         if (error !== undefined) tail.queue.end(new SkaldError(error.code, error.message));
         else onDropped(tail.queue.offer(rows));
       }
+      return workMs;
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) return 0;
       onError(error);
       for (const tail of tails) tail.queue.end(error);
+      return 0;
     }
   }
 

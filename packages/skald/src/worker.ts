@@ -34,7 +34,11 @@ serveJobs({
     }));
     return { value: sealSegment({ ...job, heads }) };
   },
-  tail: (task: TailTask, { check }): JobResult => ({ value: tails.run(task, check) }),
+  tail: (task: TailTask, { check }): JobResult => {
+    const startMs = performance.now();
+    const found = tails.run(task, check);
+    return { value: { found, workMs: performance.now() - startMs } };
+  },
   decode_push: ({ input, maxBytes }: DecodeJob): JobResult => {
     const push = decodeBody(input, maxBytes);
     return { value: push, transfer: buffersOf(push) };

@@ -272,6 +272,9 @@ pattern_ingester:
 {{- else if .Values.minio.enabled }}
 - minio: this chart brings no MinIO; the bucket is that of loki.storage
 {{- end }}
+{{- if and .Values.loki.pattern_ingester.enabled (not (include "skald.hasPatterns" .)) }}
+- loki.pattern_ingester.enabled: set patternIngester.replicas
+{{- end }}
 {{- range $key, $why := fromYaml (include "skald.ignoredValues" .) }}
 {{- $value := get $root.Values $key }}
 {{- if $value }}

@@ -27,6 +27,8 @@ export interface JournalContext {
 /** A slower sync is logged, because the disk is slow, and the least time between two such messages. */
 const slowSyncMs = 1000;
 const warnPauseMs = 60_000;
+/** The disk counts as slow for this long after a slow sync. */
+const slowForMs = 60_000;
 
 /** A head whose rows are being written again, to a later file of the log. */
 interface ForwardedHead {
@@ -55,6 +57,8 @@ export class Journal {
   #cutting: Promise<void> = Promise.resolve();
   #cutPlanned = false;
   #warnedMs = Number.NEGATIVE_INFINITY;
+  /** The last slow sync. */
+  #slowSync = { endMs: Number.NEGATIVE_INFINITY, ms: 0 };
 
   constructor(context: JournalContext) {
     this.#context = context;
@@ -63,6 +67,17 @@ export class Journal {
   /** The log; before `open` and when logging is switched off, one that keeps nothing. */
   get wal(): PushLog {
     return this.#wal;
+  }
+
+  /** What makes the disk of the log count as slow: a sync that takes long now, or took long a short time ago. */
+  get slowDisk(): string | undefined {
+    const { clock, options } = this.#context;
+    const { endMs, ms } = this.#slowSync;
+    const past = clock.elapsedMs() - endMs < slowForMs ? ms : 0;
+    const longestMs = Math.max(past, this.#wal.stats().syncingMs);
+    if (longestMs <= slowSyncMs) return undefined;
+    const seconds = (longestMs / 1000).toFixed(1);
+    return `disk slow: a sync of the write-ahead log in ${options.config.wal.dir} took ${seconds}s`;
   }
 
   /** Opens the log unless it is switched off. */
@@ -83,7 +98,7 @@ export class Journal {
       },
       onTimed: (what, ms) => {
         metrics[what === "write" ? "walWriteSeconds" : "walSyncSeconds"].observe(ms / 1000);
-        if (what === "sync" && ms > slowSyncMs) this.#warnOfSlowSync(ms);
+        if (what === "sync" && ms > slowSyncMs) this.#noteSlowSync(ms);
       },
       clock: this.#context.clock,
       ...(sleep === undefined ? {} : { sleep }),
@@ -183,8 +198,9 @@ export class Journal {
     this.planCut();
   }
 
-  #warnOfSlowSync(ms: number): void {
+  #noteSlowSync(ms: number): void {
     const { clock, log, options } = this.#context;
+    this.#slowSync = { endMs: clock.elapsedMs(), ms };
     if (clock.elapsedMs() - this.#warnedMs < warnPauseMs) return;
     this.#warnedMs = clock.elapsedMs();
     log.warn("the disk is slow: a sync of the write-ahead log took long", {
@@ -235,6 +251,14 @@ const noLog: PushLog = {
   firstFile: Number.POSITIVE_INFINITY,
   bytesSince: () => 0,
   checkDisk: () => Promise.resolve(),
-  stats: () => ({ files: 0, bytes: 0, queuedBytes: 0, writes: 0, syncs: 0, failures: 0 }),
+  stats: () => ({
+    files: 0,
+    bytes: 0,
+    queuedBytes: 0,
+    writes: 0,
+    syncs: 0,
+    failures: 0,
+    syncingMs: 0,
+  }),
   close: () => Promise.resolve(),
 };

@@ -1,11 +1,14 @@
-import { readdir } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
 import { expect, it } from "@jest/globals";
-import type { Sleep } from "@skald/runtime";
+import { sleep as realSleep, type Sleep } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { nodeWalDisk, type WalDisk } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
-import { everything, readRows, selectOnce, setUp, until } from "../testing/ingester.js";
+import { everything, newDir, readRows, selectOnce, setUp, until } from "../testing/ingester.js";
 
 const day = 20_400n * 86_400_000_000_000n;
 
@@ -83,18 +86,58 @@ it("takes pushes while a sync takes long, measures it, and tells that once a min
     await until(() => held.length === 1);
     for (let n = 0; n < 5; n++) await push();
     expect(held).toHaveLength(1);
-    clock.ms += 2000;
     if (i === 2) clock.ms += 60_000;
+    clock.ms += 2000;
+    if (i === 0) expect(ingester.complaint).toMatch(/^disk slow: .* took 2\.0s$/);
     held.pop()?.();
     await until(async () => (await syncCount()) === String(2 * i + 1));
     expect(told()).toBe(wanted);
+    expect(ingester.complaint).toMatch(/^disk slow: /);
     // What was pushed meanwhile is synced too.
     await until(() => held.length === 1);
     held.pop()?.();
     await until(async () => (await syncCount()) === String(2 * i + 2));
   }
+  clock.ms += 60_000;
+  expect(ingester.complaint).toBeUndefined();
   const stopping = ingester.stop();
   await until(() => held.length === 1);
   held.pop()?.();
   await stopping;
 });
+
+it("answers pushes fast on a disk whose syncs occupy a thread for a second", async () => {
+  const dir = await newDir();
+  const pipes = Array.from({ length: 30 }, (_, i) => join(dir, String(i)));
+  await promisify(execFile)("mkfifo", pipes);
+  // Each pipe is closed by its writer a second after the reader has opened it.
+  const script = 'for pipe in "$@"; do (exec 3> "$pipe"; sleep 1) & done; wait';
+  const writers = spawn("sh", ["-c", script, "sh", ...pipes], { detached: true, stdio: "ignore" });
+  let syncs = 0;
+  const occupyThread = async () => {
+    await readFile(pipes[syncs++]!);
+  };
+  const disk: WalDisk = {
+    ...nodeWalDisk,
+    create: async (path) => {
+      return { ...(await nodeWalDisk.create(path)), datasync: occupyThread };
+    },
+    syncDir: occupyThread,
+  };
+  const { ingester } = await setUp({ disk, sleep: realSleep });
+  await ingester.start();
+  const times: number[] = [];
+  for (let i = 1; i <= 150; i++) {
+    const rows = [{ ns: day + BigInt(i), line: "line" }];
+    const startMs = performance.now();
+    await ingester.push({ tenant: "a", batch: makeBatch([{ labels: { app: "a" }, rows }]) });
+    times.push(performance.now() - startMs);
+    await setTimeout(20);
+  }
+  times.sort((a, b) => a - b);
+  expect(syncs).toBeGreaterThan(2);
+  expect(times[142]).toBeLessThan(50);
+  expect(times[149]).toBeLessThan(500);
+  await ingester.stop();
+  process.kill(-writers.pid!);
+}, 30_000);

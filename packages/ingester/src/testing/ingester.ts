@@ -96,6 +96,8 @@ export interface SetupOptions {
   readonly disk?: WalDisk;
   readonly sleep?: Sleep;
   readonly log?: Logger;
+  /** How long tails wait for a thread; then they take 1 ms of it. */
+  readonly beforeTails?: () => Promise<void>;
   readonly limits?: Partial<IngesterLimits>;
   readonly changes?: Changes;
 }
@@ -137,7 +139,10 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
       streams: noteAsked,
       ...(options.digests && { digests: options.digests }),
     }),
-    runTails: async (task) => new TailRunner().run(task, () => undefined),
+    runTails: async (task) => {
+      await options.beforeTails?.();
+      return { found: new TailRunner().run(task, () => undefined), workMs: 1 };
+    },
     log: options.log ?? silentLogger(),
     metrics,
     clock,

@@ -53,6 +53,22 @@ describe("WorkerPool", () => {
     expect(await double).toBe(8);
   });
 
+  it("runs a tail next, however many queries wait", async () => {
+    const pool = makePool();
+    const first = hold(pool);
+    await first.started;
+    const ended: string[] = [];
+    const queries = Array.from({ length: 20 }, (_, n) =>
+      pool.run("double", { n }, now).then(() => ended.push("query")),
+    );
+    const tails = Array.from({ length: 3 }, (_, n) =>
+      pool.run("double", { n }, { lane: "tail" }).then(() => ended.push("tail")),
+    );
+    first.release();
+    await Promise.all([...queries, ...tails]);
+    expect(ended.slice(0, 6).filter((kind) => kind === "tail")).toHaveLength(3);
+  });
+
   it("runs as many jobs at a time as it has threads", async () => {
     const pool = makePool({ size: 2 });
     const holds = [hold(pool), hold(pool)];

@@ -35,7 +35,7 @@ export interface WorkerPoolOptions {
   readonly onThreadLost?: (error: unknown) => void;
 }
 
-const lanes: readonly Lane[] = ["urgent", "query", "background"];
+const lanes: readonly Lane[] = ["urgent", "tail", "query", "background"];
 /** Job ids go through a shared 32-bit word. */
 const maxId = 2 ** 31 - 1;
 
@@ -57,6 +57,7 @@ export class WorkerPool {
     const { queues = {}, urgentJobs = 0 } = options;
     this.#queues = {
       urgent: queues.urgent ?? new FirstInFirstOut(),
+      tail: queues.tail ?? new FirstInFirstOut(),
       query: queues.query ?? new FirstInFirstOut(),
       background: queues.background ?? new FirstInFirstOut(),
     };
@@ -71,9 +72,9 @@ export class WorkerPool {
   /** Jobs that run or wait, without those of the background lane. */
   get busy(): number {
     const running = this.#seats.flatMap(({ jobs }) => jobs);
-    const { urgent, query } = this.#queues;
+    const { urgent, tail, query } = this.#queues;
     const others = running.filter(({ options }) => options.lane !== "background");
-    return others.length + urgent.size + query.size;
+    return others.length + urgent.size + tail.size + query.size;
   }
 
   /** Runs a job on the next free thread. Rejects with the job's error, `cancelled`, or `unavailable`. */

@@ -272,7 +272,7 @@ export class Seat {
 }
 
 /** Lanes take turns, so that none starves another; urgent jobs have a thread of their own besides. */
-export type Lane = "urgent" | "query" | "background";
+export type Lane = "urgent" | "tail" | "query" | "background";
 
 export interface JobOptions {
   readonly lane: Lane;

@@ -9,6 +9,7 @@ import { createLogger } from "@skald/runtime/log";
 import { startTracing } from "@skald/runtime/trace-export";
 import { buildProcess } from "../process/process.js";
 import { openLog } from "../process/run.js";
+import { bucketPlaceOf } from "../wiring/modules/store.js";
 import { checkSettings } from "./check.js";
 import { deriveSettings } from "./derive.js";
 import { configRoot, loadConfig } from "./load-config.js";
@@ -32,6 +33,8 @@ beforeAll(async () => {
   await startTracing(tracing.enabled, { env: {}, serviceName: "", version: "", log });
   await useAll(configFor("all"));
   await useAll(configFor("read,write,backend"));
+  // Both processes keep their data in a directory; this reads the keys of a bucket.
+  bucketPlaceOf(configFor("all"));
 }, 60_000);
 
 afterAll(() => rm(directory, { recursive: true, force: true }));

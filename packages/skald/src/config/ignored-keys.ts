@@ -87,11 +87,10 @@ everything, and always /metrics, is served on one port
   internal_server.* server.register_instrumentation -server.register-instrumentation
 Skald listens on IPv4 and IPv6, without the PROXY protocol
   server.{http_listen_network,grpc_listen_network,proxy_protocol_enabled} -server.proxy-protocol-enabled
-requests, queries, pushes and their attributes are not logged
+requests, pushes and their attributes are not logged
   server.{log_source_ips_*,log_request_*,http_log_closed_connections_without_response_enabled}
   -server.{log-source-ips-*,log-request-*} operational_config.* -operation-config.*
-  frontend.{log_queries_longer_than,log_query_request_headers,query_stats_enabled}
-  -frontend.{log-queries-longer-than,log-query-request-headers,query-stats-enabled}
+  frontend.log_query_request_headers -frontend.log-query-request-headers
   distributor.{write_failures_logging,otlp_attribute_logging}.*
   -distributor.{write-failures-logging,otlp-attribute-logging}.*
 spans hold no headers, and continue the trace of the caller

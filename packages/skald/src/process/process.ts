@@ -91,6 +91,7 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
       ...{ build, log, metrics },
       services: (): readonly NamedState[] => [listening, ...group.services],
       unready: () => built.map(({ unready }) => unready?.()).find((why) => why !== undefined),
+      complaints: () => built.flatMap(({ complaint }) => complaint?.() ?? []),
       configYaml: (mode) => configToYaml(config, { mode }),
     }),
     // Any process formats queries.

@@ -31,6 +31,7 @@ interface Asked {
 function makeStatus(
   states: readonly NamedState[] = [{ name: "ingester", state: "Running" }],
   unready?: () => string | undefined,
+  complaints: readonly string[] = [],
 ) {
   const loaded = loadConfig(["-config.file=c.yaml"], {}, { readFile: () => yaml });
   if ("exit" in loaded) throw new Error(loaded.exit.text);
@@ -44,6 +45,7 @@ function makeStatus(
     metrics,
     services: () => states,
     ...(unready === undefined ? {} : { unready }),
+    complaints: () => complaints,
     configYaml: (mode) => configToYaml(loaded.config, { mode }),
   });
   const ask = async (method: string, path: string, params = "", accept = ""): Promise<Asked> => {
@@ -74,6 +76,13 @@ describe("/ready", () => {
   it("is 200 when everything runs", async () => {
     const { ask } = makeStatus();
     expect(await ask("GET", "/ready")).toEqual({ status: 200, type: plain, text: "ready\n" });
+  });
+
+  it("says what is slow to those who ask for more, and is ready all the same", async () => {
+    const { ask } = makeStatus(undefined, undefined, ["disk slow: a sync took 2.0s"]);
+    expect((await ask("GET", "/ready")).text).toBe("ready\n");
+    const text = "ready\ndisk slow: a sync took 2.0s\n";
+    expect(await ask("GET", "/ready", "verbose")).toEqual({ status: 200, type: plain, text });
   });
 
   it("is 503 with the reason while what runs can do no work", async () => {

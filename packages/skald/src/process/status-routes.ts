@@ -25,6 +25,8 @@ export interface StatusDeps {
   readonly services: () => readonly NamedState[];
   /** Says why the process cannot work although all services run. */
   readonly unready?: () => string | undefined;
+  /** Says what is wrong although the process works. */
+  readonly complaints?: () => readonly string[];
   /** The configuration as YAML. */
   readonly configYaml: (mode: ConfigMode) => string;
 }
@@ -37,11 +39,11 @@ export function statusRoutes(deps: StatusDeps): Route[] {
     endpoint: keyof typeof statusDocs,
     handler: Route["handler"],
   ): Route => ({ methods: ["GET"], path, handler, docs: statusDocs[endpoint] });
-  const ready = () => {
+  const ready = ({ params }: HttpRequest) => {
     const reason = describeNotRunning(deps.services()) ?? deps.unready?.();
-    return reason === undefined
-      ? textResponse(200, "ready\n")
-      : textResponse(503, ensureLine(reason));
+    const complaints = params.has("verbose") ? (deps.complaints?.() ?? []) : [];
+    const text = [reason ?? "ready", ...complaints].map(ensureLine).join("");
+    return textResponse(reason === undefined ? 200 : 503, text);
   };
   const logLevel = () => jsonResponse(200, { message: `Current log level is ${log.level()}` });
   const readMetrics = async (request: HttpRequest): Promise<HttpResponse> => {
@@ -116,6 +118,13 @@ const statusDocs = {
   ready: {
     ...status,
     says: "Whether the process can be given work.",
+    params: [
+      {
+        name: "verbose",
+        type: "text",
+        says: "When it is there, lines follow that say what is wrong although the process works, such as `disk slow`.",
+      },
+    ],
     answers: { 200: "`ready`." },
     errors: { 503: "it starts, stops, or cannot work, with the reason" },
     example: { status: 200, contains: "ready" },

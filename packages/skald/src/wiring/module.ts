@@ -40,6 +40,8 @@ export interface BuiltModule {
   readonly service?: Service;
   /** Says why it cannot work now although its service runs. */
   readonly unready?: () => string | undefined;
+  /** Says what is wrong with it although it works. */
+  readonly complaint?: () => string | undefined;
   readonly routes?: readonly Route[];
   readonly socketRoutes?: readonly SocketRoute[];
   readonly rawRoutes?: ReadonlyMap<string, RawHandler>;

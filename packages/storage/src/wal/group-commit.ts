@@ -49,6 +49,8 @@ export class GroupCommit {
   /** Held by a sync of the open file, so that there is one at a time. */
   readonly #openTurn = new Semaphore(1);
   readonly #counts = { writes: 0, syncs: 0, failures: 0 };
+  /** When the syncs that run were begun, the oldest first. */
+  readonly #syncsSince = new Set<{ readonly ms: number }>();
   /** One group is written at a time. */
   readonly #gather = Buffer.allocUnsafeSlow(gatherBytes);
   #queue: Entry[] = [];
@@ -73,6 +75,12 @@ export class GroupCommit {
 
   get counts(): { readonly writes: number; readonly syncs: number; readonly failures: number } {
     return this.#counts;
+  }
+
+  /** How long the oldest of the syncs that run has taken by now, with its wait for a turn; 0 when none runs. */
+  get syncingMs(): number {
+    const [oldest] = this.#syncsSince;
+    return oldest === undefined ? 0 : this.#clock.elapsedMs() - oldest.ms;
   }
 
   /** Resolves when it is written, rejects with what `onLost` returned. Files come in ascending order. */
@@ -247,7 +255,8 @@ export class GroupCommit {
 
   async #startSync(file: OpenFile): Promise<void> {
     const { disk, dir, onTimed } = this.#options;
-    const startMs = this.#clock.elapsedMs();
+    const since = { ms: this.#clock.elapsedMs() };
+    this.#syncsSince.add(since);
     const bytes = file.pendingBytes;
     const sync = async (): Promise<void> => {
       if (!file.isNamed) await disk.syncDir(dir);
@@ -255,10 +264,14 @@ export class GroupCommit {
       await file.handle.datasync();
     };
     // Writes that wait for a sync do not wait for those of other files first.
-    await (file === this.#open ? this.#openTurn.run(sync) : syncInTurn(sync));
+    try {
+      await (file === this.#open ? this.#openTurn.run(sync) : syncInTurn(sync));
+    } finally {
+      this.#syncsSince.delete(since);
+    }
     file.syncedBytes = bytes;
     this.#counts.syncs++;
-    onTimed?.("sync", this.#clock.elapsedMs() - startMs);
+    onTimed?.("sync", this.#clock.elapsedMs() - since.ms);
   }
 
   /** Syncs writes that were answered already, so a failure cannot refuse them any more. */

@@ -43,6 +43,8 @@ export interface WalStats {
   readonly writes: number;
   readonly syncs: number;
   readonly failures: number;
+  /** See `GroupCommit.syncingMs`. */
+  readonly syncingMs: number;
 }
 
 /**
@@ -215,6 +217,7 @@ export class Wal {
       bytes: this.bytesSince(0),
       queuedBytes: this.#commit.queuedBytes,
       ...this.#commit.counts,
+      syncingMs: this.#commit.syncingMs,
     };
   }
 

@@ -264,6 +264,13 @@ describe("values of Loki's chart", () => {
     expect(notesOf(values).match(/^- .*$/gm)).toEqual(["- memberlist: the rings are in Redis"]);
   });
 
+  it("get a warning where patterns are wanted and no pattern ingester runs", () => {
+    const values = merged(lokisMode("Distributed"), { patternIngester: { replicas: 0 } });
+    expect(notesOf(values)).toContain(
+      "- loki.pattern_ingester.enabled: set patternIngester.replicas",
+    );
+  });
+
   it("get no warning where all of them count", () => {
     expect(notesOf(distributed)).not.toContain("Values without effect");
     expect(notesOf({})).not.toContain("Values without effect");

@@ -7,6 +7,7 @@ import {
   type IngesterOptions,
   Ingester as OwnIngester,
   type SegmentStore,
+  type TailWork,
 } from "@skald/ingester";
 import { ingesterConfig } from "@skald/ingester/config";
 import { errorCodeOf, formatSize, systemClock } from "@skald/model";
@@ -20,7 +21,6 @@ import {
   serveTailer,
 } from "@skald/rpc";
 import { memoryBytes, Service } from "@skald/runtime";
-import type { TailFound } from "@skald/scan";
 import { type ObjectStore, type SealedSegment, segmentKey } from "@skald/storage";
 import type { Config } from "../../config/root.js";
 import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
@@ -49,7 +49,7 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     ...(isCluster(config) ? { aroundPush: (batch, push) => oldest.aroundPush(batch, push) } : {}),
     runTails: (task, { signal, tenant, bytes }) => {
       const share = { tenant, actors: [], cost: bytes * task.tails.length };
-      return pool.run<TailFound[]>("tail", task, { lane: "query", share, signal });
+      return pool.run<TailWork>("tail", task, { lane: "tail", share, signal });
     },
     onDropped: (path) => threads.forget(path),
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
@@ -106,6 +106,7 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
   return {
     service,
     unready: () => ingester.unready ?? own.ring.unready,
+    complaint: () => ingester.complaint,
     routes: [
       ...operatorRoutes({ ingester, marker, stopIngester, endProcess }),
       ...ringRoutes({ path: "/ring", title: "Ingester ring", ring: own.ring }),

@@ -1,6 +1,7 @@
 import {
   ClientQueries,
   patternRoutes,
+  queryLogger,
   queryRoutes,
   queryTenants,
   TailEndpoints,
@@ -22,11 +23,20 @@ export function buildFrontend(
     multiTenantQueries: config.querier.multi_tenant_queries_enabled,
   };
   const { stores, service } = buildResultStores(config, { log, metrics });
+  const observe = queryObserver(metrics);
+  const logQuery = queryLogger({
+    log,
+    logsAll: config.frontend.query_stats_enabled,
+    longerThanMs: config.frontend.log_queries_longer_than,
+  });
   const queries = new ClientQueries({
     ...{ ...tenancy, lanes, stores },
     isElsewhere: lanes.isElsewhere,
     limitsOf: (tenant) => limits.of(tenant),
-    onQuery: queryObserver(metrics),
+    onQuery: (facts) => {
+      observe(facts);
+      logQuery?.(facts);
+    },
     parquetAnswers: config.frontend.support_parquet_encoding,
     alignToStep: config.query_range.align_queries_with_step,
   });

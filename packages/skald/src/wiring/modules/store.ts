@@ -114,7 +114,8 @@ function buildDirectory(_: Parts, { config, metrics }: ModuleContext): BuiltStor
   };
 }
 
-function bucketPlaceOf(config: Config): BucketPlace {
+/** Where the bucket of a configuration and its cache are. */
+export function bucketPlaceOf(config: Config): BucketPlace {
   const { aws, segment_cache } = config.storage_config;
   const bucket = s3OptionsOf(config);
   const cache = {
