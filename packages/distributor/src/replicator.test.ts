@@ -160,8 +160,24 @@ describe("a push to many ingesters", () => {
     const replicas = makeReplicas(9);
     replicas.all[0]!.state = "dead";
     await push(replicas, streams(200));
-    for (const one of replicas.all.slice(0, 2)) one.state = "dead";
-    await expect(push(replicas, streams(200))).rejects.toThrow("connection refused");
+    for (const one of replicas.all.slice(0, 2)) one.state = "stuck";
+    const asked = push(replicas, streams(200)).catch((error: unknown) => error);
+    replicas.timeOut();
+    expect(await asked).toMatchObject({ status: 503 });
+  });
+
+  it("goes on to others when ingesters stop before the ring shows it", async () => {
+    const replicas = makeReplicas(9);
+    for (const one of replicas.all.slice(0, 4)) one.state = "dead";
+    const held: Promise<unknown>[] = [];
+    expect(await push(replicas, streams(200), held)).toEqual({ refusals: [] });
+    await Promise.all(held);
+    const found = new Map<string, Set<string>>();
+    for (const one of replicas.all)
+      for (const row of one.rows()) found.set(row, (found.get(row) ?? new Set()).add(one.id));
+    expect(found.size).toBe(200);
+    for (const places of found.values()) expect(places.size).toBeGreaterThanOrEqual(3);
+    for (const one of replicas.all.slice(0, 4)) expect(one.rows()).toEqual([]);
   });
 
   it("keeps a tenant to its shard, and a shard to a quorum at least", async () => {

@@ -26,6 +26,15 @@ export interface ReplicatorOptions {
   readonly timeout?: (ms: number) => AbortSignal;
 }
 
+/** One push, which may be tried with other ingesters. */
+interface Trial {
+  readonly signal: AbortSignal;
+  /** Ids of ingesters that were unavailable. */
+  readonly gone: Set<string>;
+  /** Receives the end of all calls. */
+  readonly hold: (calls: Promise<unknown>) => void;
+}
+
 /** Size of a row in columns. */
 const bytesPerRow = 32;
 
@@ -43,40 +52,77 @@ export class Replicator implements PushTarget {
   }
 
   /**
-   * Stores a batch. Throws unavailable when there are too few ingesters, and the failure of one when too few of them store a
-   * stream; some streams may be stored then. The batch must not change until the promise given to `hold` settles.
+   * Stores a batch. When too few ingesters store a stream because some are stopping or gone, others take their place:
+   * an ingester that has the rows already drops them as duplicates. Throws unavailable when there are too few ingesters, and
+   * the failure of one when too few of them store a stream; some streams may be stored then. The batch must not change until
+   * the promise given to `hold` settles.
    */
   async push(request: PushRequest, { hold }: PushTargetOptions): Promise<PushOutcome> {
-    const { tenant, batch } = request;
-    const plan = this.#plan(tenant, batch);
+    const plan = this.#plan(request);
     const signal = (this.#options.timeout ?? AbortSignal.timeout)(this.#options.timeoutMs);
+    const calls: Promise<unknown>[] = [];
+    const gone = new Set<string>();
+    const trial = { signal, gone, hold: (call: Promise<unknown>) => void calls.push(call) };
+    const outcome = this.#tryAll(plan, request, trial);
+    hold?.(outcome.then(ignore, ignore).then(() => Promise.all(calls)));
+    return outcome;
+  }
+
+  /** Tries again without those that are gone, as long as each try finds more of them. */
+  async #tryAll(first: WritePlan, request: PushRequest, trial: Trial): Promise<PushOutcome> {
+    const { gone, signal } = trial;
+    for (let plan = first; ; ) {
+      const before = gone.size;
+      try {
+        return await this.#pushTo(plan, request, trial);
+      } catch (error) {
+        const isNew = gone.size > before && !signal.aborted;
+        const other = isNew ? this.#planWithout(gone, request) : undefined;
+        if (other === undefined) throw error;
+        plan = other;
+      }
+    }
+  }
+
+  /** Pushes to the ingesters of a plan, and notes those that did not take their part. */
+  #pushTo(plan: WritePlan, { tenant, batch }: PushRequest, trial: Trial): Promise<PushOutcome> {
     const tally = new WriteTally(plan, batch.streams.length);
     const parts = new BatchParts(batch);
     return new Promise((resolve, reject) => {
       const calls = plan.targets.map(async (target, i) => {
         const sent = { tenant, batch: parts.of(target) };
-        const verdict = tally.add(i, await this.#send(target.instance, sent, signal));
+        const verdict = tally.add(i, await this.#send(target.instance, sent, trial));
         if (verdict?.kind === "stored") resolve({ refusals: verdict.refusals });
         if (verdict?.kind === "failed") reject(asServerError(verdict.error));
       });
       const all = Promise.all(calls);
-      hold?.(all);
+      trial.hold(all);
       all.catch(reject);
     });
   }
 
-  #plan(tenant: string, batch: Batch): WritePlan {
+  #plan({ tenant, batch }: PushRequest, without?: ReadonlySet<string>): WritePlan {
     const { ring, shardSizeOf } = this.#options;
     const size = shardSizeOf?.(tenant) ?? 0;
-    const view = size > 0 ? ring.view.shard(tenant, Math.max(size, ring.replicas)) : ring.view;
+    const all = without === undefined ? ring.view : ring.view.without(without);
+    const view = size > 0 ? all.shard(tenant, Math.max(size, ring.replicas)) : all;
     return view.planWrites(Uint32Array.from(batch.streams, ({ text }) => tokenOf(tenant, text)));
+  }
+
+  /** Undefined when those that are left are too few. */
+  #planWithout(gone: ReadonlySet<string>, request: PushRequest): WritePlan | undefined {
+    try {
+      return this.#plan(request, gone);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Never rejects: a failure is a reply. */
   async #send(
     { id, ...instance }: RingInstance,
     request: PushRequest,
-    signal: AbortSignal,
+    { signal, gone }: Trial,
   ): Promise<Reply> {
     const { metrics, ingesterOf, maxBytesBehind } = this.#options;
     const labels = { ingester: id };
@@ -89,6 +135,9 @@ export class Replicator implements PushTarget {
       this.#behind.set(id, behind + bytes);
       try {
         return await ingesterOf({ id, ...instance }).push(request, { signal });
+      } catch (failure) {
+        if (errorCodeOf(failure) === "unavailable") gone.add(id);
+        throw failure;
       } finally {
         this.#give(id, bytes);
       }
@@ -339,3 +388,5 @@ function sumOf(numbers: Uint32Array): number {
   for (let i = 0; i < numbers.length; i++) total += numbers[i]!;
   return total;
 }
+
+function ignore(): void {}

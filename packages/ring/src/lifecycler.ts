@@ -2,7 +2,15 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Clock, errorCodeOf, refuseNewerVersion, systemClock } from "@skald/model";
 import { type Logger, repeat, type Sleep, sleep } from "@skald/runtime";
-import { decodeMember, encodeMember, leftMember, type Member, type MemberState } from "./member.js";
+import type { KeptRing } from "./kept-ring.js";
+import {
+  type Covers,
+  decodeMember,
+  encodeMember,
+  leftMember,
+  type Member,
+  type MemberState,
+} from "./member.js";
 import { planTokens } from "./plan-tokens.js";
 import type { Ring } from "./ring.js";
 import type { RingStore } from "./ring-store.js";
@@ -21,8 +29,12 @@ export interface LifecyclerOptions {
   readonly isZoneAware?: boolean;
   /** File that keeps the tokens over restarts; without it only the store keeps them. */
   readonly tokensFile?: string;
+  /** Has the tokens of its earlier run too, for a start while the store is down. */
+  readonly kept?: KeptRing;
   /** See `Member.oldestMs`; asked at each heartbeat. */
   readonly oldestMs?: () => number | undefined;
+  /** See `Member.covers`; asked at each heartbeat, with what the earlier run of this member said last. */
+  readonly covers?: (earlier: Covers) => Covers;
   /** Pause between heartbeats; 0: none. */
   readonly heartbeatMs: number;
   /** Pause before it checks whether other members chose tokens at the same time; 0 when it is alone. */
@@ -65,6 +77,7 @@ export class Lifecycler {
   #state: MemberState = "PENDING";
   #tokens = new Uint32Array(0);
   #registeredMs: number;
+  #earlierCovers: Covers = {};
   #beat = 0;
   /** Whether it has read what the store kept from its earlier run. */
   #isRecovered = false;
@@ -98,10 +111,11 @@ export class Lifecycler {
 
   /** Enters the ring as PENDING, with the tokens of its earlier run, and starts its heartbeats. */
   async start(): Promise<void> {
-    const { tokensFile, heartbeatMs, ring } = this.#options;
+    const { tokensFile, heartbeatMs, ring, kept } = this.#options;
     if (tokensFile !== undefined) this.#keep(await readTokenFile(tokensFile));
     this.#stopWatching = ring.onRead((fields) => this.#check(fields));
     await this.#tryBeat(true);
+    if (!this.#isRecovered) this.#takeOver((await kept?.load())?.get(this.id));
     if (heartbeatMs === 0) return;
     this.#beating = repeat(() => this.#tryBeat(false), {
       pauseMs: heartbeatMs,
@@ -165,11 +179,13 @@ export class Lifecycler {
   #member(): Member {
     const { id, address, zone = "" } = this.#options;
     const oldestMs = this.#options.oldestMs?.();
+    const covers = this.#options.covers?.(this.#earlierCovers);
     return {
       ...{ id, address, zone, state: this.#state, tokens: this.#tokens },
       ...{ beat: ++this.#beat, heartbeatMs: this.#clock.nowMs() },
       registeredMs: this.#registeredMs,
       ...(oldestMs === undefined ? {} : { oldestMs }),
+      ...(covers === undefined ? {} : { covers }),
     };
   }
 
@@ -177,10 +193,16 @@ export class Lifecycler {
   async #recover(): Promise<void> {
     const { store, ring } = this.#options;
     const text = (await store.read(ring.name)).get(this.id);
-    const before = text === undefined ? undefined : decodeMember(text);
     this.#isRecovered = true;
+    this.#takeOver(text);
+  }
+
+  /** Takes over what its earlier run wrote. */
+  #takeOver(text: string | undefined): void {
+    const before = text === undefined ? undefined : decodeMember(text);
     if (before === undefined || before.state === "LEFT") return;
     this.#registeredMs = Math.min(this.#registeredMs, before.registeredMs);
+    this.#earlierCovers = before.covers ?? {};
     if (this.#tokens.length === 0) this.#keep(before.tokens);
   }
 

@@ -23,12 +23,26 @@ export interface Member {
   readonly holdsRows?: boolean;
   /** An ingester holds no row from before this time, in ms since the epoch; absent when it holds no rows. */
   readonly oldestMs?: number;
+  /**
+   * Lost members by id, each with the last sign of life (`signOf`) that this member saw of it: all rows that this member
+   * acknowledged while that one could acknowledge them too are in the store.
+   */
+  readonly covers?: Covers;
+}
+
+export type Covers = Readonly<Record<string, string>>;
+
+/** What changes with each heartbeat of a member, in short. */
+export function signOf({ beat, heartbeatMs }: Pick<Member, "beat" | "heartbeatMs">): string {
+  return `${heartbeatMs}.${beat}`;
 }
 
 /** A member as one process sees it. */
 export interface RingInstance extends Member {
   /** Whether its heartbeats came in time while this process could see them. */
   readonly isHealthy: boolean;
+  /** Whether all rows that it has are in the store, as all others say: it is lost, and no answer misses it. */
+  readonly isCovered?: boolean;
 }
 
 /**
@@ -61,8 +75,15 @@ export function decodeMember(text: string): Member | undefined {
   if (!texts.every((one) => typeof one === "string")) return undefined;
   if (!numbers.every((one) => Number.isFinite(one))) return undefined;
   if (value.oldestMs !== undefined && !Number.isFinite(value.oldestMs)) return undefined;
+  if (!isCovers(value.covers)) return undefined;
   if (!memberStates.includes(state as MemberState)) return undefined;
   return { ...(value as unknown as Member), tokens: decodeTokens(tokens as string) };
+}
+
+function isCovers(value: unknown): value is Covers | undefined {
+  if (value === undefined) return true;
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).every((sign) => typeof sign === "string");
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

@@ -1,4 +1,4 @@
-import { fnv1a32, SkaldError } from "@skald/model";
+import { fnv1a32, type SkaldError, unavailable } from "@skald/model";
 import type { RingInstance } from "./member.js";
 
 export interface ViewOptions {
@@ -109,27 +109,50 @@ export class RingView {
 
   /**
    * Says whom to ask. Each key is on a quorum of instances, in zones of their own where zones count, so that one fewer than a
-   * quorum may be missing; instances that the ring lacks, and those that left with rows, count as missing. Throws unavailable
-   * when there are too few.
+   * quorum may be missing; instances that the ring lacks, and those that left with rows, count as missing. Lost ones that are
+   * covered have nothing to add and do not count. Throws unavailable when there are too few.
    */
   readSet(): ReadSet {
     const placed = this.instances.filter(({ tokens }) => tokens.length > 0);
     const holders = [...placed, ...this.#leavers];
     if (holders.length === 0) throw unavailable("empty ring");
     const healthy = holders.filter(({ isHealthy }) => isHealthy);
-    const unhealthy = holders.filter(({ isHealthy }) => !isHealthy);
+    const covered = holders.filter(({ isCovered }) => isCovered === true);
+    const unhealthy = holders.filter(({ isHealthy, isCovered }) => !isHealthy && !isCovered);
     const zones = new Set(holders.map(({ zone }) => zone)).size;
     // With fewer zones no key can have been placed by zone.
     const byZone = this.#options.isZoneAware && zones >= this.quorum;
     const asked = byZone ? healthy.filter(({ zone }) => !isIn(zone, unhealthy)) : healthy;
     const all = byZone ? zones : holders.length;
-    const left = byZone ? new Set(asked.map(({ zone }) => zone)).size : asked.length;
+    const known = [...asked, ...covered].filter(({ zone }) => !byZone || !isIn(zone, unhealthy));
+    const left = byZone ? new Set(known.map(({ zone }) => zone)).size : known.length;
     const maxMissing = left - Math.max(all, this.#options.replicas) + this.quorum - 1;
     if (maxMissing < 0) {
       const text = "too many unhealthy instances in the ring";
-      throw unavailable(unhealthy.length === 0 ? text : `${text}: ${names(unhealthy)}`);
+      throw unavailable(
+        unhealthy.length === 0
+          ? text
+          : `${text}: ${names(unhealthy)}; the answer may lack rows until they are back, or are forgotten on the page /ring`,
+      );
     }
     return { instances: asked, maxMissing, byZone };
+  }
+
+  /** All that may have a row on their disks. Throws unavailable while one of them is away, even if its rows are in the store. */
+  everyHolder(): ReadSet {
+    const placed = this.instances.filter(({ tokens }) => tokens.length > 0);
+    const away = [...placed, ...this.#leavers].filter(({ isHealthy }) => !isHealthy);
+    if (placed.length > 0 && away.length === 0)
+      return { instances: placed, maxMissing: 0, byZone: false };
+    throw unavailable(`ingesters that may hold rows are away: ${names(away)}; see the page /ring`);
+  }
+
+  /** The same ring, in which some instances take no keys. */
+  without(ids: ReadonlySet<string>): RingView {
+    const left = this.instances.map((one) =>
+      ids.has(one.id) ? { ...one, isHealthy: false } : one,
+    );
+    return new RingView(left, this.#options, this.#leavers);
   }
 
   /** The one instance that works on a key; undefined when there is none. */
@@ -214,10 +237,6 @@ function isIn(zone: string, instances: readonly RingInstance[]): boolean {
 
 function names(instances: readonly RingInstance[]): string {
   return instances.map(({ id }) => id).join(",");
-}
-
-function unavailable(text: string): SkaldError {
-  return new SkaldError("unavailable", text, { status: 500 });
 }
 
 /** The tenant and the size of a shard. */

@@ -1,11 +1,13 @@
 import { type Clock, type SteadyClock, steadyClock, systemClock } from "@skald/model";
 import { type Logger, type Sleep, sleep } from "@skald/runtime";
+import type { KeptRing } from "./kept-ring.js";
 import {
   decodeMember,
   encodeMember,
   leftMember,
   type Member,
   type RingInstance,
+  signOf,
 } from "./member.js";
 import type { RingStore } from "./ring-store.js";
 import { RingView } from "./ring-view.js";
@@ -23,6 +25,10 @@ export interface RingOptions {
   readonly pollMs: number;
   /** Time after which an unhealthy instance is forgotten; by default never. */
   readonly forgetAfterMs?: number;
+  /** Whether an instance is forgotten as soon as it is covered (`Member.covers`) and enough others are there. */
+  readonly forgetsCovered?: boolean;
+  /** Serves a process that starts while the store is down. */
+  readonly kept?: KeptRing;
   readonly log: Logger;
   readonly clock?: Clock;
   readonly steadyClock?: SteadyClock;
@@ -48,9 +54,12 @@ export class Ring {
   readonly #left = new Map<string, { readonly member: Member; readonly seenMs: number }>();
   readonly #listeners = new Set<(fields: ReadonlyMap<string, string>) => void>();
   #view: RingView;
-  /** Ids of members that left with rows, as in the view. */
+  /** Members that left with rows, as in the view. */
   #missed = "";
+  #covered: LostMember[] = [];
   #isRead = false;
+  /** The fields in use. */
+  #fields: ReadonlyMap<string, string> = new Map();
   #isFailing = false;
   #reading: Promise<void> | undefined;
   #wake: (() => void) | undefined;
@@ -100,6 +109,20 @@ export class Ring {
       .filter(({ member }) => member.holdsRows !== true)
       .map(({ seenMs }) => nowMs - seenMs);
     return Math.min(...ages);
+  }
+
+  /** Members without a sign of life for longer than this, or that left with rows, with the last sign of each. */
+  lostSince(ms: number): LostMember[] {
+    const members = [...this.#members.values()].filter(({ tokens }) => tokens.length > 0);
+    const leavers = [...this.#left.values()].map(({ member }) => member);
+    return [...members, ...leavers.filter(({ holdsRows }) => holdsRows === true)]
+      .filter(({ id }) => this.ageMs(id) > ms)
+      .map((member) => ({ id: member.id, sign: signOf(member) }));
+  }
+
+  /** Members that all others cover, with the last sign of life of each. */
+  get covered(): LostMember[] {
+    return this.#covered;
   }
 
   /** Calls back with the fields of the store each time it was read. Returns a function that ends this. */
@@ -177,7 +200,31 @@ export class Ring {
   }
 
   async #read(): Promise<void> {
-    const fields = await this.#options.store.read(this.name);
+    const { store, kept } = this.#options;
+    let fields: ReadonlyMap<string, string>;
+    try {
+      fields = await store.read(this.name);
+    } catch (error) {
+      if (!this.#isRead) await this.#recall();
+      // It is still in use, and so it is young.
+      if (this.#isRead) await kept?.save(this.#fields);
+      throw error;
+    }
+    this.#use(fields);
+    await kept?.save(fields);
+    await this.#sweep(fields);
+  }
+
+  /** Begins with the ring as an earlier process used it last. Nobody gets older while the store is down. */
+  async #recall(): Promise<void> {
+    const fields = await this.#options.kept?.load();
+    if (fields === undefined) return;
+    this.#options.log.warn("the ring as it was kept in a file serves", { ring: this.name });
+    this.#use(fields);
+  }
+
+  #use(fields: ReadonlyMap<string, string>): void {
+    this.#fields = fields;
     this.#sightings.note(fields);
     for (const [id, text] of fields) this.#take(id, text);
     for (const id of this.#members.keys())
@@ -185,7 +232,6 @@ export class Ring {
     this.#isRead = true;
     this.#renew();
     for (const listener of this.#listeners) listener(fields);
-    await this.#sweep(fields);
   }
 
   #take(id: string, text: string): void {
@@ -219,15 +265,22 @@ export class Ring {
   /** Makes a new view if more than heartbeats changed. */
   #renew(): void {
     const { heartbeatTimeoutMs } = this.#options;
-    const instances = [...this.#members.values()].map((member): RingInstance => {
-      const isHealthy = heartbeatTimeoutMs === 0 || this.ageMs(member.id) <= heartbeatTimeoutMs;
-      return { ...member, isHealthy };
-    });
     for (const id of this.#left.keys()) if (this.#isTraceOld(id)) this.#left.delete(id);
-    const leavers = [...this.#left.values()]
-      .map(({ member }) => ({ ...member, isHealthy: false }))
-      .filter(({ holdsRows }) => holdsRows === true);
-    const missed = leavers.map(({ id }) => id).join(" ");
+    const members = [...this.#members.values()];
+    const left = [...this.#left.values()].map(({ member }) => member);
+    const leftWithRows = left.filter(({ holdsRows }) => holdsRows === true);
+    const covered = findCovered([...members.filter(hasTokens), ...leftWithRows]);
+    this.#covered = [...covered].map((member) => ({ id: member.id, sign: signOf(member) }));
+    const instances = members.map((member): RingInstance => {
+      const isInTime = heartbeatTimeoutMs === 0 || this.ageMs(member.id) <= heartbeatTimeoutMs;
+      const isCovered = covered.has(member);
+      // The others saw it dead for long, even if this process has just begun to look.
+      return { ...member, isHealthy: isInTime && !isCovered, isCovered };
+    });
+    const leavers = leftWithRows.map((member) => {
+      return { ...member, isHealthy: false, isCovered: covered.has(member) };
+    });
+    const missed = leavers.map(({ id, isCovered }) => `${id}:${isCovered}`).join(" ");
     const before = this.#view.instances;
     const isSame =
       missed === this.#missed &&
@@ -245,6 +298,17 @@ export class Ring {
   /** Forgets members that are dead for long, and deletes the fields of members that left. */
   async #sweep(fields: ReadonlyMap<string, string>): Promise<void> {
     const { forgetAfterMs = Number.POSITIVE_INFINITY, store, log } = this.#options;
+    const takers = this.#view.instances.filter((one) => one.isHealthy && hasTokens(one)).length;
+    // With fewer members than copies the covered ones are needed, to know that the ring is whole.
+    if (this.#options.forgetsCovered === true && takers >= this.replicas) {
+      for (const { id } of this.#covered) {
+        log.warn("a lost instance is forgotten: its rows are in the store", {
+          ring: this.name,
+          id,
+        });
+        await this.forget(id);
+      }
+    }
     for (const id of fields.keys()) {
       const isLeft = !this.#members.has(id);
       const age = this.ageMs(id);
@@ -259,9 +323,50 @@ export class Ring {
   }
 }
 
+/** A member that gave no sign of life for long, and the last one that it gave. */
+export interface LostMember {
+  readonly id: string;
+  readonly sign: string;
+}
+
+function hasTokens({ tokens }: Member): boolean {
+  return tokens.length > 0;
+}
+
+/**
+ * Finds the members that hold no row that is not in the store. A row that counts as written is on at least one more member. So
+ * a lost member is covered when all others say that what they have in common with it is stored. One that is covered
+ * itself need not say so.
+ */
+function findCovered(members: readonly Member[]): ReadonlySet<Member> {
+  const covered = new Set<Member>();
+  for (let isNew = true; isNew; ) {
+    isNew = false;
+    const open = members.filter((member) => !covered.has(member));
+    for (const member of open) {
+      const others = open.filter((other) => other !== member && !covered.has(other));
+      const sign = signOf(member);
+      const isCovered =
+        others.length > 0 && others.every(({ covers = {} }) => covers[member.id] === sign);
+      if (!isCovered) continue;
+      covered.add(member);
+      isNew = true;
+    }
+  }
+  return covered;
+}
+
 function isSameInstance(a: RingInstance, b: RingInstance | undefined): boolean {
   if (b === undefined) return false;
-  const keys = ["state", "address", "zone", "registeredMs", "isHealthy", "oldestMs"] as const;
+  const keys = [
+    "state",
+    "address",
+    "zone",
+    "registeredMs",
+    "isHealthy",
+    "isCovered",
+    "oldestMs",
+  ] as const;
   return keys.every((key) => a[key] === b[key]) && Buffer.compare(bytesOf(a), bytesOf(b)) === 0;
 }
 

@@ -110,6 +110,11 @@ export const ingesterConfig = field.section("Holds new data until it is in the o
     "streams that a slow tail is told to have missed",
     "ingester.tailer.max-dropped-streams",
   ),
+  autoforget_unhealthy: field.toggle(
+    false,
+    "forget an ingester whose heartbeats are overdue, once all its rows are in the store",
+    "ingester.autoforget-unhealthy",
+  ),
   shutdown_marker_path: field.text(
     "",
     "directory of the file that tells of a prepared shutdown; default path_prefix",

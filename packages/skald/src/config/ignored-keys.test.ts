@@ -21,7 +21,7 @@ frontend_worker.query_scheduler_grpc_client.backoff_config.min_period
 frontend_worker.query_scheduler_grpc_client.grpc_compression
 frontend_worker.query_scheduler_grpc_client.initial_connection_window_size
 frontend_worker.query_scheduler_grpc_client.rate_limit gateway.proxy.default.url http_prefix
-ingest_limits_frontend.recheck_period ingester.autoforget_unhealthy ingester.chunk_encoding ingester.chunk_pool_size
+ingest_limits_frontend.recheck_period ingester.chunk_encoding ingester.chunk_pool_size
 ingester.chunk_target_size ingester.flush_op_backoff.max_retries ingester.kafka_ingestion.enabled
 ingester.lifecycler.heartbeat_timeout ingester.max_returned_stream_errors ingester.max_transfer_retries
 ingester.owned_streams_check_interval ingester.query_store_max_look_back_period ingester.sync_min_utilization
@@ -71,7 +71,7 @@ storage_config.use_thanos_objstore table_manager.retention_period ui.discovery.j
 -frontend.instant-metric-results-cache.redis.pool-size -frontend.log-query-request-headers
 -frontend.max-metadata-cache-freshness -frontend.max-query-capacity -frontend.min-sharding-lookback
 -frontend.tail-proxy-url -index-gateway.max-capacity -index-gateway.ring.zone-awareness-enabled
--ingester.autoforget-unhealthy -ingester.chunk-encoding -ingester.chunk-target-size
+-ingester.chunk-encoding -ingester.chunk-target-size
 -ingester.delegate-stream-limits-enabled -ingester.flush-op-backoff-retries -ingester.max-ignored-stream-errors
 -ingester.max-transfer-retries -ingester.query-store-max-look-back-period -ingester.sync-min-utilization
 -ingester.use-owned-stream-count -legacy-read-mode -limits.pattern-persistence-granularity

@@ -159,8 +159,6 @@ the write-ahead log is cut behind sealed data; there are no checkpoints and no t
   ingester.{wal.checkpoint_duration,max_transfer_retries} -ingester.{checkpoint-duration,max-transfer-retries}
 uploads are repeated until they succeed
   ingester.flush_op_backoff.max_retries -ingester.flush-op-backoff-retries
-an ingester that is away may come back with data; forget it on the page of the ring
-  ingester.autoforget_unhealthy -ingester.autoforget-unhealthy
 an answer lists 10 refused entries
   ingester.max_returned_stream_errors -ingester.max-ignored-stream-errors
 volumes and patterns are not written back as streams

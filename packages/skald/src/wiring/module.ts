@@ -83,6 +83,8 @@ export interface Parts {
   serviceRings: ServiceRings | undefined;
   /** All ingesters as one. */
   ingester: HeldRows;
+  /** The same, but it answers only if no ingester that may have rows is away. */
+  everyIngester: HeldRows;
   /** Time since an ingester left with all its rows stored, ms; undefined in a single process. */
   sinceLeftMs: (() => number) | undefined;
   /** Follows the rows of all ingesters. */

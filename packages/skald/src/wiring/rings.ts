@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
+import { join } from "node:path";
 import type { ConnectionOptions, SecureVersion } from "node:tls";
 import {
+  type Covers,
+  KeptRing,
   Lifecycler,
   MemoryRingStore,
   RedisRingStore,
@@ -57,6 +60,8 @@ export interface RingContext {
   readonly metrics: Metrics;
 }
 
+type KeepingContext = Pick<RingContext, "config" | "log">;
+
 type PlacingLifecycler = Config["ingester"]["lifecycler"];
 type LifecyclerConfig = PlacingLifecycler | Config["pattern_ingester"]["lifecycler"];
 type OwningRingBlock = Config["compactor"]["compactor_ring"];
@@ -72,10 +77,10 @@ const patternRing = "pattern-ring";
 /** The ring of ingesters; a single process is the only member unless the ring is in Redis. */
 export function buildIngesterRing(
   context: RingContext,
-  oldestMs: () => number | undefined,
+  told: Pick<MemberOptions, "oldestMs" | "covers">,
 ): OwnRing {
   const { lifecycler } = context.config.ingester;
-  const placed = { id: ingesterIdOf(context.config), oldestMs };
+  const placed = { id: ingesterIdOf(context.config), ...told };
   return lifecyclerRing(ingesterRing, lifecycler, context, placed);
 }
 
@@ -97,32 +102,39 @@ export function ingesterIdOf({ ingester }: Config): string {
 
 /** The ring of ingesters, for a process that is not an ingester. */
 export function watchIngesterRing({ config, log, metrics }: RingContext): WatchedRing {
-  const watched = watchRing(lifecyclerOptions(ingesterRing, config.ingester.lifecycler, log));
+  const watched = watchRing(
+    lifecyclerOptions(ingesterRing, config.ingester.lifecycler, { config, log }),
+  );
   countMembers(metrics, watched.ring, "ingester");
   return watched;
 }
 
 /** The ring of pattern ingesters, for a process that is not one of them. */
-export function watchPatternRing({ config, log }: Pick<RingContext, "config" | "log">) {
-  return watchRing(lifecyclerOptions(patternRing, config.pattern_ingester.lifecycler, log));
+export function watchPatternRing({ config, log }: KeepingContext) {
+  const { lifecycler } = config.pattern_ingester;
+  return watchRing(lifecyclerOptions(patternRing, lifecycler, { config, log }));
 }
 
 function lifecyclerRing(
   name: string,
   lifecycler: LifecyclerConfig,
   { config, log, metrics }: RingContext,
-  member: Pick<MemberOptions, "id" | "oldestMs">,
+  member: Pick<MemberOptions, "id" | "oldestMs" | "covers">,
 ): OwnRing {
   const { address, interface_names, enable_inet6, port } = lifecycler;
   const host = addressOf(address, interface_names, enable_inet6);
-  const own = ownRing(lifecyclerOptions(name, lifecycler, log), {
-    ...member,
-    address: `${host}:${port || config.server.grpc_listen_port}`,
-    zone: lifecycler.availability_zone,
-    tokens: lifecycler.num_tokens,
-    tokensFile: lifecycler.tokens_file_path,
-    unregister: lifecycler.unregister_on_shutdown,
-  });
+  const forgetsCovered = name === ingesterRing && config.ingester.autoforget_unhealthy;
+  const own = ownRing(
+    { ...lifecyclerOptions(name, lifecycler, { config, log }), forgetsCovered },
+    {
+      ...member,
+      address: `${host}:${port || config.server.grpc_listen_port}`,
+      zone: lifecycler.availability_zone,
+      tokens: lifecycler.num_tokens,
+      tokensFile: lifecycler.tokens_file_path,
+      unregister: lifecycler.unregister_on_shutdown,
+    },
+  );
   countMembers(metrics, own.ring, name === ingesterRing ? "ingester" : name);
   return own;
 }
@@ -130,10 +142,11 @@ function lifecyclerRing(
 function lifecyclerOptions(
   name: string,
   { heartbeat_period, ring }: LifecyclerConfig,
-  log: Logger,
+  context: KeepingContext,
 ): RingOptions {
+  const { log } = context;
   return {
-    ...{ name, log, store: openStore(ring.kvstore, log) },
+    ...{ name, log, store: openStore(ring.kvstore, log), ...keptOf(name, ring, context) },
     heartbeatMs: heartbeat_period,
     heartbeatTimeoutMs: ring.heartbeat_timeout,
     // Only streams have copies; patterns are found once.
@@ -155,7 +168,7 @@ export function buildServiceRing(
 ): OwnRing {
   const interfaces = block.instance_interface_names;
   const host = addressOf(block.instance_addr, interfaces, block.instance_enable_ipv6);
-  const own = ownRing(serviceOptions(name, block, log), {
+  const own = ownRing(serviceOptions(name, block, { config, log }), {
     id: block.instance_id || hostname(),
     address: `${host}:${block.instance_port || config.server.grpc_listen_port}`,
     zone: block.instance_availability_zone,
@@ -168,20 +181,38 @@ export function buildServiceRing(
 }
 
 /** The ring of a service, for a process that is not one of its instances. */
-export function watchServiceRing(name: string, block: RingBlock, log: Logger): WatchedRing {
-  return watchRing(serviceOptions(name, block, log));
+export function watchServiceRing(
+  name: string,
+  block: RingBlock,
+  context: KeepingContext,
+): WatchedRing {
+  return watchRing(serviceOptions(name, block, context));
 }
 
 /** After this many heartbeat timeouts an instance is forgotten, because it holds nothing that others need. */
 const forgetTimeouts = 2;
 
-function serviceOptions(name: string, block: RingBlock, log: Logger): RingOptions {
+function serviceOptions(name: string, block: RingBlock, context: KeepingContext): RingOptions {
+  const { log } = context;
   return {
-    ...{ name, log, store: openStore(block.kvstore, log) },
+    ...{ name, log, store: openStore(block.kvstore, log), ...keptOf(name, block, context) },
     heartbeatMs: block.heartbeat_period,
     heartbeatTimeoutMs: block.heartbeat_timeout,
     forgetAfterMs: forgetTimeouts * block.heartbeat_timeout,
   };
+}
+
+/** Where a ring that is shared is kept in the data folder, for a start while its store is down. */
+function keptOf(
+  name: string,
+  block: Pick<RingBlock, "kvstore">,
+  { config, log }: KeepingContext,
+): { kept?: KeptRing } {
+  if (!isShared(block)) return {};
+  const { prefix, redis } = block.kvstore;
+  const path = join(config.common.path_prefix || ".", "rings", `${name}.json`);
+  const source = `${redis.endpoint} ${redis.master_name} ${redis.db} ${prefix}`;
+  return { kept: new KeptRing({ path, source, log: log.child({ component: "ring" }) }) };
 }
 
 /** Whether other processes see a ring. */
@@ -197,7 +228,9 @@ interface RingOptions {
   readonly heartbeatMs: number;
   readonly heartbeatTimeoutMs: number;
   readonly forgetAfterMs?: number;
+  readonly forgetsCovered?: boolean;
   readonly store: OpenStore;
+  readonly kept?: KeptRing;
   readonly log: Logger;
 }
 
@@ -210,6 +243,7 @@ interface MemberOptions {
   readonly tokensFile: string;
   readonly unregister: boolean;
   readonly oldestMs?: () => number | undefined;
+  readonly covers?: (earlier: Covers) => Covers;
 }
 
 function ownRing(options: RingOptions, { unregister, tokensFile, ...own }: MemberOptions): OwnRing {
@@ -219,6 +253,7 @@ function ownRing(options: RingOptions, { unregister, tokensFile, ...own }: Membe
   const log = options.log.child({ component: "ring" });
   const member = new Lifecycler({
     ...{ ...own, store, ring, isZoneAware, heartbeatMs, log },
+    ...(options.kept === undefined ? {} : { kept: options.kept }),
     ...(tokensFile === "" ? {} : { tokensFile }),
     ...(isShared ? {} : { settleMs: 0 }),
   });
@@ -249,12 +284,13 @@ const maxPollMs = 15_000;
 function watchRing(options: RingOptions): WatchedRing {
   const { name, heartbeatMs, heartbeatTimeoutMs, forgetAfterMs = 0 } = options;
   const { store } = options.store;
-  const { replicas = 1, isZoneAware = false } = options;
+  const { replicas = 1, isZoneAware = false, forgetsCovered = false } = options;
   const ring = new Ring({
-    ...{ store, name, replicas, isZoneAware, heartbeatTimeoutMs },
+    ...{ store, name, replicas, isZoneAware, heartbeatTimeoutMs, forgetsCovered },
     log: options.log.child({ component: "ring" }),
     pollMs: Math.min(heartbeatMs || maxPollMs, maxPollMs),
     ...(forgetAfterMs > 0 ? { forgetAfterMs } : {}),
+    ...(options.kept === undefined ? {} : { kept: options.kept }),
   });
   const end = new AbortController();
   let watching: Promise<void> | undefined;

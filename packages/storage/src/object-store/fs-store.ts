@@ -62,6 +62,11 @@ export class FsStore implements ObjectStore {
     await this.#temporary.sweep();
   }
 
+  /** Throws unavailable when the root is not there, or is another store. */
+  check(): Promise<void> {
+    return this.#marked.check();
+  }
+
   /** Gives up unfinished puts; nothing may be put afterwards. */
   async close(): Promise<void> {
     await this.#temporary.close();

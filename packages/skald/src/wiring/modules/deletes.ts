@@ -22,7 +22,7 @@ import {
 /** Takes delete requests and carries them out. Without retention nothing is deleted, and nothing is hidden. */
 export function buildDeletes(parts: Parts, context: ModuleContext): BuiltModule {
   const { config, metrics } = context;
-  const { limits, locate, scanner, segments, ingester } = parts;
+  const { limits, locate, scanner, segments, everyIngester: ingester } = parts;
   const { compactor } = config;
   const log = context.log.child({ component: "compactor" });
   const deletes = compactor.retention_enabled

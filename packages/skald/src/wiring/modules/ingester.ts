@@ -25,6 +25,7 @@ import { type ObjectStore, type SealedSegment, segmentKey } from "@skald/storage
 import type { Config } from "../../config/root.js";
 import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
+import { LostMembers } from "../lost-members.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 import { OldestHeld } from "../oldest-held.js";
 import { buildIngesterRing, ingesterIdOf, watchIngesterRing } from "../rings.js";
@@ -65,7 +66,16 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     serveTailer(parts.server, ingester);
   }
   const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
-  const own = buildIngesterRing(context, () => oldest.oldestMs());
+  const own = buildIngesterRing(context, {
+    oldestMs: () => oldest.oldestMs(),
+    covers: (earlier) => lost.covers(earlier),
+  });
+  const lost: LostMembers = new LostMembers({
+    ...{ ring: own.ring, id: own.id, log: log.child({ component: "ring" }) },
+    heartbeatTimeoutMs: config.ingester.lifecycler.ring.heartbeat_timeout,
+    flush: () => ingester.flush(),
+    publish: () => own.tell(),
+  });
   parts.ownRing = own;
   /** Set when an operator has asked it to end. */
   let ending: IngesterEnding | undefined;
@@ -74,11 +84,14 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     start: async (signal) => {
       await own.start();
       await ingester.start(signal);
+      await own.ring.refresh().catch(() => undefined);
+      if (!ingester.holdsRows) lost.adopt();
       await own.join(signal);
     },
     run: (signal) => ingester.runUntil(signal),
     stop: async () => {
       await own.leave();
+      await lost.stop();
       const flush = marker.isSet() || ending?.flush;
       await ingester.stop(flush === undefined ? {} : { flush });
       await own.stop({ ...ending, holdsRows: ingester.holdsRows });
@@ -148,6 +161,7 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   const { ownIngester } = parts;
   if (!isCluster(context.config) && ownIngester !== undefined) {
     parts.ingester = ownIngester;
+    parts.everyIngester = ownIngester;
     parts.tailer = ownIngester;
     parts.pushTargetWith = () => ownIngester;
     return {};
@@ -157,7 +171,11 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   const ingesterOf = ingesterCalls(parts, context, ring);
   const replicasOf = readSetsOf(parts, context, ring);
   parts.pushTargetWith = (metrics) => replicatorOf(parts, context, { ring, ingesterOf, metrics });
-  parts.ingester = heldRowsOf(context, { ring, ingesterOf, replicasOf });
+  const queryWithinMs = context.config.querier.query_ingesters_within;
+  const heldRows = heldRowsOf(context, { ring, ingesterOf });
+  parts.ingester = heldRows(replicasOf, queryWithinMs);
+  // Deletions are done when no ingester has a row, so that none may be missing.
+  parts.everyIngester = heldRows(() => ring.view.everyHolder(), 0);
   parts.sinceLeftMs = () => ring.sinceLeftMs;
   parts.tailer = new ReplicatedTailer<RingInstance>({
     replicasOf,
@@ -221,21 +239,21 @@ function replicatorOf(
 
 type ReadSetOf = (tenant: string) => ReturnType<Ring["view"]["readSet"]>;
 
-/** The rows of all ingesters, each row once. */
+/** The rows of some ingesters, each row once; see `ReplicatedIngesterDeps`. */
 function heldRowsOf(
-  { config, log, metrics }: ModuleContext,
-  { ring, ingesterOf, replicasOf }: { ring: Ring; ingesterOf: IngesterOf; replicasOf: ReadSetOf },
-): HeldRows {
+  { log, metrics }: ModuleContext,
+  { ring, ingesterOf }: { ring: Ring; ingesterOf: IngesterOf },
+): (replicasOf: ReadSetOf, queryWithinMs: number) => HeldRows {
   const lost = metrics.counter("querier_ingester_failures_total", "Ingesters that did not answer.");
-  return new ReplicatedIngester<RingInstance>({
-    ...{ replicasOf, connect: ingesterOf },
-    queryWithinMs: config.querier.query_ingesters_within,
-    oldestMs: () => ring.view.oldestMs,
-    onLost: (ingester, error) => {
-      lost.inc();
-      log.warn("an ingester did not answer a query", { ingester, error });
-    },
-  });
+  return (replicasOf, queryWithinMs) =>
+    new ReplicatedIngester<RingInstance>({
+      ...{ replicasOf, queryWithinMs, connect: ingesterOf },
+      oldestMs: () => ring.view.oldestMs,
+      onLost: (ingester, error) => {
+        lost.inc();
+        log.warn("an ingester did not answer a query", { ingester, error });
+      },
+    });
 }
 
 /** The members of the ring that may hold rows of a tenant. */

@@ -58,7 +58,7 @@ export function schedulerBook(
   if (named.text !== "") return new NamedPeers({ ...named, log });
   if (!use_scheduler_ring || !isShared(block)) return undefined;
   return ringPeers(
-    parts.serviceRings?.["scheduler-ring"] ?? watchServiceRing("scheduler", block, log),
+    parts.serviceRings?.["scheduler-ring"] ?? watchServiceRing("scheduler", block, { config, log }),
   );
 }
 
@@ -72,7 +72,8 @@ export function gatewayBook(
   if (mode !== "ring" || !isShared(block))
     return named.text === "" ? undefined : new NamedPeers({ ...named, log });
   return ringPeers(
-    parts.serviceRings?.["index-gateway-ring"] ?? watchServiceRing("index-gateway", block, log),
+    parts.serviceRings?.["index-gateway-ring"] ??
+      watchServiceRing("index-gateway", block, { config, log }),
   );
 }
 

@@ -1,9 +1,9 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Catalog } from "@skald/contracts";
-import { type SegmentLocation, steadyClock } from "@skald/model";
+import { type SegmentLocation, steadyClock, textForClients } from "@skald/model";
 import { connectionOptionsOf, remoteCatalog, serveCatalog } from "@skald/rpc";
-import { type Logger, Service } from "@skald/runtime";
+import { type Logger, repeat, Service } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import { CountingCatalog, RemoteScanner } from "@skald/scan";
 import {
@@ -34,7 +34,7 @@ export function buildStore(parts: Parts, context: ModuleContext): BuiltModule {
   const log = context.log.child({ component: "store" });
   const { pool, scanner, threads } = parts;
   const build = builders[storeKind(context.config)];
-  const { store, locate, cache, service } = build(parts, { ...context, log });
+  const { store, locate, cache, service, unready } = build(parts, { ...context, log });
   parts.store = store;
   parts.locate = locate;
   const failures = metrics.counter("store_listing_failures_total", "Listings that failed.");
@@ -61,7 +61,7 @@ export function buildStore(parts: Parts, context: ModuleContext): BuiltModule {
   parts.ownCatalog = timedCatalog(new CountingCatalog({ catalog, countDay }), metrics);
   parts.catalog = parts.ownCatalog;
   if (cache !== undefined) parts.scanner = new RemoteScanner({ scanner, cache });
-  return { service };
+  return { service, ...(unready === undefined ? {} : { unready }) };
 }
 
 /** The object store of the process. */
@@ -72,7 +72,11 @@ interface BuiltStore {
   /** The local cache of a remote store. */
   readonly cache?: SegmentCacheCalls;
   readonly service: Service;
+  readonly unready?: () => string | undefined;
 }
+
+/** Pause between looks for a directory that was not there at the start. */
+const lookMs = 1000;
 
 const builders: Record<StoreKind, (parts: Parts, context: ModuleContext) => BuiltStore> = {
   filesystem: buildDirectory,
@@ -83,14 +87,30 @@ function buildDirectory(_: Parts, { config, metrics }: ModuleContext): BuiltStor
   const prefix = config.common.path_prefix || ".";
   const directory = config.storage_config.filesystem.directory || join(prefix, "chunks");
   const files = new FsStore(directory, { rememberIn: join(prefix, "store.json") });
+  // Once the store was there, pushes go on without it.
+  let missing: string | undefined = "the object store was not looked at yet";
+  const look = async (): Promise<void> => {
+    if (missing === undefined) return;
+    try {
+      await files.check();
+      missing = undefined;
+    } catch (error) {
+      missing = textForClients(error);
+    }
+  };
   return {
     store: countedStore(files, metrics),
     locate: (key) => ({ kind: "file", path: join(directory, key) }),
     service: new Service({
       name: "store",
-      start: () => files.open(),
+      start: async () => {
+        await files.open();
+        await look();
+      },
+      run: (signal) => repeat(look, { ...{ signal, pauseMs: lookMs, onError: () => undefined } }),
       stop: () => files.close(),
     }),
+    unready: () => missing,
   };
 }
 
