@@ -54,7 +54,7 @@ export interface DistributorOptions {
   /** Number of distributors that share a global rate; default 1. */
   readonly distributorCount?: () => number;
   /** Decodes bodies that would block this thread for long. Must reject as `decodeBody` throws. */
-  readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
+  readonly decodeInWorker?: (tenant: string, input: PushBody, maxBytes: number) => Promise<RawPush>;
   /** Is called for failures that are not the client's fault (500). */
   readonly onFailure?: (error: SkaldError, tenant: string) => void;
   /** Is called with rows that were stored; must copy what it keeps of them. */
@@ -151,7 +151,7 @@ export class Distributor implements Contract {
       if (decodeInWorker === undefined) return decodeBody(body, maxDecompressedBytes, take);
       return (
         decodeInline(body, maxDecompressedBytes, take) ??
-        (await decodeInWorker(body, maxDecompressedBytes))
+        (await decodeInWorker(tenant, body, maxDecompressedBytes))
       );
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {

@@ -88,7 +88,7 @@ describe("big pushes", () => {
     const { push, stored } = makeHarness(
       {},
       {
-        decodeInWorker: async (input, maxBytes) => {
+        decodeInWorker: async (_, input, maxBytes) => {
           sizes.push(input.body.length);
           return decodeBody(input, maxBytes);
         },
@@ -108,7 +108,7 @@ describe("big pushes", () => {
       {},
       {
         maxDecompressedBytes: 32 << 20,
-        decodeInWorker: async (input, maxBytes) => {
+        decodeInWorker: async (_, input, maxBytes) => {
           sizes.push(maxBytes);
           return decodeBody(input, maxBytes);
         },
@@ -129,7 +129,7 @@ describe("big pushes", () => {
   it("that the worker refuses get its answer", async () => {
     const { push, counter } = makeHarness(
       {},
-      { decodeInWorker: async (input) => decodeBody(input, 1000) },
+      { decodeInWorker: async (_, input) => decodeBody(input, 1000) },
     );
     const answer = await push(jsonPush({ app: "a" }, [[0, "x".repeat(2_200_000)]]));
     expect(answer).toEqual({ status: 413, text: expect.stringMatching(/^request body too large/) });

@@ -18,6 +18,8 @@ export interface WorkerPoolOptions {
   readonly size: number;
   /** Urgent jobs that one more thread runs at a time; they never wait for others. 0: no such thread. */
   readonly urgentJobs?: number;
+  /** Lanes that have one more thread each, which takes one job at a time. */
+  readonly ownThreads?: readonly Lane[];
   /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
   /** Queues that choose the next job of a lane; first in, first out when absent. */
@@ -35,7 +37,7 @@ export interface WorkerPoolOptions {
   readonly onThreadLost?: (error: unknown) => void;
 }
 
-const lanes: readonly Lane[] = ["urgent", "query", "background"];
+const lanes: readonly Lane[] = ["urgent", "decode", "query", "background"];
 /** Job ids go through a shared 32-bit word. */
 const maxId = 2 ** 31 - 1;
 
@@ -54,13 +56,15 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    const { queues = {}, urgentJobs = 0 } = options;
+    const { queues = {}, urgentJobs = 0, ownThreads = [] } = options;
     this.#queues = {
       urgent: queues.urgent ?? new FirstInFirstOut(),
+      decode: queues.decode ?? new FirstInFirstOut(),
       query: queues.query ?? new FirstInFirstOut(),
       background: queues.background ?? new FirstInFirstOut(),
     };
     if (urgentJobs > 0) this.#addSeat(["urgent"], urgentJobs);
+    for (const lane of ownThreads) this.#addSeat([lane], 1);
     for (let i = 0; i < options.size; i++) this.#addSeat(lanes, 1);
   }
 
@@ -71,9 +75,9 @@ export class WorkerPool {
   /** Jobs that run or wait, without those of the background lane. */
   get busy(): number {
     const running = this.#seats.flatMap(({ jobs }) => jobs);
-    const { urgent, query } = this.#queues;
+    const { urgent, decode, query } = this.#queues;
     const others = running.filter(({ options }) => options.lane !== "background");
-    return others.length + urgent.size + query.size;
+    return others.length + urgent.size + decode.size + query.size;
   }
 
   /** Runs a job on the next free thread. Rejects with the job's error, `cancelled`, or `unavailable`. */

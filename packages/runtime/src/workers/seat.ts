@@ -271,8 +271,8 @@ export class Seat {
   }
 }
 
-/** Lanes take turns, so that none starves another; urgent jobs have a thread of their own besides. */
-export type Lane = "urgent" | "query" | "background";
+/** Lanes take turns, so that none starves another; some have a thread of their own besides. */
+export type Lane = "urgent" | "decode" | "query" | "background";
 
 export interface JobOptions {
   readonly lane: Lane;

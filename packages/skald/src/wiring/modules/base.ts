@@ -37,18 +37,23 @@ export function buildLimits(parts: Parts, { config, log, metrics }: ModuleContex
 export const maxQueuedJobs = 100_000;
 /** Idle threads keep this much memory, because scans use again what they read before. */
 const maxKeptMib = 128;
-/** Scans of small queries, and decoding of pushes, take turns on one thread. */
-const urgentJobs = 1;
 
-/** The threads that decode, seal and scan. */
+/**
+ * The threads that decode, seal and scan. Small scans have a thread of their own, and so has decoding: neither waits for large
+ * scans, and many large pushes delay no query. In each lane tenants take turns.
+ */
 export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");
   const maxLevels = config.query_scheduler.max_queue_hierarchy_levels;
   const pool = new WorkerPool({
     url: threadScripts.jobs,
     size: config.server.worker_threads || availableParallelism(),
-    ...{ urgentJobs, maxKeptMib, maxQueued: maxQueuedJobs, lazy: true },
-    queues: { query: new FairQueue({ maxLevels }) },
+    ...{ ownThreads: ["urgent", "decode"], maxKeptMib, maxQueued: maxQueuedJobs, lazy: true },
+    queues: {
+      urgent: new FairQueue({ maxLevels }),
+      decode: new FairQueue({ maxLevels }),
+      query: new FairQueue({ maxLevels }),
+    },
     onThreadLost: (error) => {
       lost.inc();
       log.error("a worker thread died; another takes its place", { error });

@@ -30,8 +30,10 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
     clock: systemClock,
     otlpIndexLabels: config.distributor.otlp_config.default_resource_attributes_as_index_labels,
     maxDecompressedBytes: config.distributor.max_decompressed_size,
-    decodeInWorker: (input, maxBytes) =>
-      pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "urgent" }),
+    decodeInWorker: (tenant, input, maxBytes) => {
+      const share = { tenant, actors: [], cost: input.body.length };
+      return pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "decode", share });
+    },
     ...(sampler === undefined ? {} : { onStored: (push) => sampler.note(push) }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
