@@ -82,6 +82,8 @@ export interface IncomingPush {
   /** Memory to decode into. Nobody reads it any more once the push succeeded and the promises given to `hold` settled. */
   readonly take?: TakeBytes;
   readonly hold?: (until: Promise<unknown>) => void;
+  /** Is called with the memory that the decoded push takes. */
+  readonly inflated?: (bytes: number) => void;
   /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
   readonly backfillShard?: string;
 }
@@ -98,6 +100,10 @@ const inlineBytes = {
 const maxInlineDecodedBytes = 16 * 1024 * 1024;
 /** OTLP takes this many times longer to decode. */
 const otlpCost = 4;
+/** Bytes of the columns of a decoded push. */
+const bytesPerStream = 12;
+const bytesPerRow = 24;
+const bytesPerPair = 16;
 const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
 /** Decoded rows are stored even when the client has gone. */
@@ -131,6 +137,7 @@ export class Distributor implements Contract {
           : { ...headers, body: request.body };
       checkBackfillShard(backfillShard);
       const push = await this.#decode(tenant, body, request.take);
+      request.inflated?.(bytesOf(push));
       return pushResponse(await this.#store({ tenant, body, push, backfillShard, hold }));
     } catch (error) {
       if (error instanceof SkaldError && error.status === 500) onFailure?.(error, tenant);
@@ -283,6 +290,13 @@ function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPu
     if (isLarge && maxBytes > maxInlineBytes) return undefined;
     throw error;
   }
+}
+
+/** What a decoded push takes: its texts, and its columns. */
+function bytesOf({ bytes, streamCount, rowCount, pairCount }: RawPush): number {
+  return (
+    bytes.length + streamCount * bytesPerStream + rowCount * bytesPerRow + pairCount * bytesPerPair
+  );
 }
 
 function checkBackfillShard(shard: string | undefined): void {

@@ -3,6 +3,7 @@
 
 export * from "./buildinfo.js";
 export * from "./concurrency.js";
+export * from "./ledger.js";
 export type { LogOptions } from "./log.js";
 export * from "./logger.js";
 export type * from "./metrics.js";
@@ -19,6 +20,7 @@ export * from "./workers/memory-budget.js";
 export * from "./workers/pool.js";
 export type {
   HostFunction,
+  JobCost,
   JobOptions,
   JobQueue,
   JobShare,

@@ -70,6 +70,28 @@ export class Metrics {
     });
   }
 
+  /** Gauges that are asked for their values when the metrics are read. */
+  gaugesOf<Label extends string>(
+    name: string,
+    help: string,
+    labels: readonly Label[],
+    read: () => Iterable<Readonly<Record<Label, string>> & { readonly value: number }>,
+  ): void {
+    const settings = this.#settings(name, help, labels);
+    this.#once("read gauges", name, labels, () => {
+      return new Gauge({
+        ...settings,
+        collect() {
+          this.reset();
+          for (const of of read()) {
+            const named = labels.map((label) => [label, of[label]] as const);
+            this.set(Object.fromEntries(named), of.value);
+          }
+        },
+      });
+    });
+  }
+
   /** A histogram; buckets default to those of request durations in seconds. */
   histogram(
     name: string,

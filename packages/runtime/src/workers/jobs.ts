@@ -46,6 +46,13 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
   setImmediate(() => thread.send({ kind: "ready" }));
 }
 
+/** CPU time of this thread; before Node 22.19 the time that passed. */
+function cpuMs(): number {
+  if (process.threadCpuUsage === undefined) return performance.now();
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 /** Memory of this thread, garbage included. */
 function heldBytes(): number {
   const { total_heap_size, external_memory } = getHeapStatistics();
@@ -107,13 +114,15 @@ class JobThread {
     const stop = new AbortController();
     this.#running.set(id, stop);
     if (job.trace !== undefined && !isTracing()) installTracing(this.#spans);
+    const beforeMs = cpuMs();
     const { outcome, transfer } = await within(job.trace, () => this.#outcomeOf(job, stop.signal));
     this.#running.delete(id);
+    const used = { heldBytes: heldBytes(), cpuMs: cpuMs() - beforeMs };
     try {
-      this.send({ kind: "done", id, heldBytes: heldBytes(), ...outcome }, transfer);
+      this.send({ kind: "done", id, ...used, ...outcome }, transfer);
     } catch (error) {
       const sent = withoutDetail(describeError(error));
-      this.send({ kind: "done", id, heldBytes: heldBytes(), error: sent });
+      this.send({ kind: "done", id, ...used, error: sent });
     }
   }
 
@@ -187,7 +196,13 @@ export type ToThread =
  */
 export type FromThread =
   | { readonly kind: "ready" }
-  | ({ readonly kind: "done"; readonly id: number; readonly heldBytes: number } & Outcome)
+  | ({
+      readonly kind: "done";
+      readonly id: number;
+      readonly heldBytes: number;
+      /** CPU time of the thread since the job began. */
+      readonly cpuMs: number;
+    } & Outcome)
   | {
       readonly kind: "call";
       readonly id: number;

@@ -4,6 +4,7 @@ import { cancelledError } from "./jobs.js";
 import {
   FirstInFirstOut,
   type Job,
+  type JobCost,
   type JobOptions,
   type JobQueue,
   type Lane,
@@ -35,6 +36,8 @@ export interface WorkerPoolOptions {
   readonly maxKeptMib?: number;
   /** Called when a thread has died; it is replaced. */
   readonly onThreadLost?: (error: unknown) => void;
+  /** Called when a job has ended, with what it took. */
+  readonly onUsed?: (used: JobCost) => void;
 }
 
 const lanes: readonly Lane[] = ["urgent", "decode", "query", "background"];
@@ -95,7 +98,7 @@ export class WorkerPool {
       this.#nextId = id === maxId ? 1 : id + 1;
       const onAbort = (): void => this.#abort(job);
       const calls = new Map<number, AbortController>();
-      const about = { span: beginPart(`job ${name}`), sinceMs: performance.now() };
+      const about = { span: beginPart(`job ${name}`), sinceMs: performance.now(), queueMs: 0 };
       const job: Job = { id, name, payload, options, resolve, reject, onAbort, calls, ...about };
       queue.push(job);
       options.signal?.addEventListener("abort", onAbort, { once: true });
@@ -129,7 +132,7 @@ export class WorkerPool {
   #addSeat(seatLanes: readonly Lane[], slots: number): void {
     const { url, maxHeapMib, maxKeptMib, lazy = false } = this.#options;
     const seat = new Seat({
-      ...{ url, maxHeapMib, maxKeptMib, lanes: seatLanes, slots },
+      ...{ url, maxHeapMib, maxKeptMib, lanes: seatLanes, slots, onUsed: this.#options.onUsed },
       onRoom: () => this.resume(),
       onThreadLost: (error) => this.#options.onThreadLost?.(error),
     });

@@ -27,6 +27,17 @@ export interface SeatOptions {
   readonly onRoom: () => void;
   /** Called with the reason when a thread has died. */
   readonly onThreadLost: (error: unknown) => void;
+  /** Called when a job has ended. */
+  readonly onUsed?: ((used: JobCost) => void) | undefined;
+}
+
+/** What a job took of a pool. */
+export interface JobCost {
+  /** Empty for jobs that run on nobody's account. */
+  readonly tenant: string;
+  readonly queueMs: number;
+  /** CPU time of its thread; 0 where a thread runs several jobs at a time. */
+  readonly cpuMs: number;
 }
 
 /** The id of a job that nobody waits for. */
@@ -123,6 +134,7 @@ export class Seat {
       return;
     }
     this.#jobs[slot] = job;
+    job.queueMs = performance.now() - job.sinceMs;
     worker.ref();
   }
 
@@ -180,6 +192,9 @@ export class Seat {
     if (job === undefined) return;
     this.#jobs[slot] = undefined;
     if (this.#jobs.every((one) => one === undefined)) this.#rest(worker, outcome.heldBytes);
+    const cpuMs = this.#options.slots === 1 ? outcome.cpuMs : 0;
+    const tenant = job.options.share?.tenant ?? "";
+    this.#options.onUsed?.({ tenant, queueMs: job.queueMs, cpuMs });
     settle(job, "error" in outcome ? { error: reviveError(outcome.error) } : outcome);
     this.#options.onRoom();
   }
@@ -324,6 +339,8 @@ export interface Job extends WaitingJob {
   /** Covers waiting and running; undefined outside of a trace. */
   readonly span: Span | undefined;
   readonly sinceMs: number;
+  /** Time that it waited. */
+  queueMs: number;
 }
 
 /** The queue of a lane that has none of its own. */

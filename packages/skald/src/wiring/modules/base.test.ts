@@ -9,8 +9,14 @@ import { buildPool } from "./base.js";
 
 const parts = {} as Parts;
 const { config } = run(load(minimal));
-buildPool(parts, { config, log: silentLogger(), metrics: new Metrics(), build: buildInfo() });
+const metrics = new Metrics();
+buildPool(parts, { config, log: silentLogger(), metrics, build: buildInfo() });
 afterAll(() => parts.pool.close());
+
+/** A counter of tenant `a`. */
+async function counted(name: string): Promise<number> {
+  return (await metrics.sums(name, "tenant")).get("a") ?? 0;
+}
 
 const share = (tenant: string) => ({ tenant, actors: [], cost: 0 });
 
@@ -26,6 +32,17 @@ describe("the threads that decode, seal and scan", () => {
     // Those that were running when it came, and some in turn with it.
     expect(ended.length).toBeLessThan(40);
     await Promise.all(many);
+  });
+
+  it("count the time that a tenant takes of them", async () => {
+    const body = Buffer.from(`{"streams":[]${" ".repeat(4 << 20)}}`);
+    const input = { format: "json", encoding: "identity", body };
+    const jobs = Array.from({ length: 10 }, () =>
+      parts.pool.run("decode_push", { input }, { lane: "decode", share: share("a") }),
+    );
+    await Promise.all(jobs);
+    expect(await counted("tenant_thread_cpu_seconds_total")).toBeGreaterThan(0.01);
+    expect(await counted("tenant_thread_queue_seconds_total")).toBeGreaterThan(0.01);
   });
 
   it("run a small scan while many pushes of another tenant are inflated", async () => {
