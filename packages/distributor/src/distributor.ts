@@ -84,11 +84,13 @@ export interface IncomingPush {
   readonly hold?: (until: Promise<unknown>) => void;
   /** Is called with the memory that the decoded push takes. */
   readonly inflated?: (bytes: number) => void;
+  /** Whether the client has left: then nothing is stored, if it was not yet handed on. */
+  readonly isGone?: () => boolean;
   /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
   readonly backfillShard?: string;
 }
 
-/** Larger bodies are decoded in a worker; decoding these takes about 5 ms of this thread. */
+/** Larger bodies are decoded on another thread; decoding these takes about 5 ms of this one. */
 const inlineBytes = {
   identity: 2 * 1024 * 1024,
   gzip: 256 * 1024,
@@ -96,8 +98,11 @@ const inlineBytes = {
   zstd: 256 * 1024,
   lz4: 256 * 1024,
 } as const;
-/** Small bodies may grow to this size on this thread; that takes about 20 ms. */
-const maxInlineDecodedBytes = 16 * 1024 * 1024;
+/** Small bodies may grow to this size on this thread; that takes about 5 ms. */
+const maxInlineDecodedBytes = 4 * 1024 * 1024;
+/** Once bodies have taken this long between two turns of the event loop, only tiny ones are still decoded on this thread. */
+const maxDecodingMs = 8;
+const tinyBytes = 16 * 1024;
 /** OTLP takes this many times longer to decode. */
 const otlpCost = 4;
 /** Bytes of the columns of a decoded push. */
@@ -124,7 +129,7 @@ export class Distributor implements Contract {
   /** Serves one push. Client errors and every SkaldError of an ingester become an answer; rejects only on program faults. */
   async push(tenant: string, request: IncomingPush): Promise<PushResponse> {
     const { limitsOf, otlpIndexLabels = [], onFailure } = this.#options;
-    const { backfillShard, hold } = request;
+    const { backfillShard, hold, isGone } = request;
     try {
       const headers = parsePushHeaders(request);
       const body: PushBody =
@@ -138,7 +143,7 @@ export class Distributor implements Contract {
       checkBackfillShard(backfillShard);
       const push = await this.#decode(tenant, body, request.take);
       request.inflated?.(bytesOf(push));
-      return pushResponse(await this.#store({ tenant, body, push, backfillShard, hold }));
+      return pushResponse(await this.#store({ tenant, body, push, backfillShard, hold, isGone }));
     } catch (error) {
       if (error instanceof SkaldError && error.status === 500) onFailure?.(error, tenant);
       return failedResponse(error);
@@ -157,8 +162,9 @@ export class Distributor implements Contract {
     try {
       if (decodeInWorker === undefined) return decodeBody(body, maxDecompressedBytes, take);
       return (
-        decodeInline(body, maxDecompressedBytes, take) ??
-        (await decodeInWorker(tenant, body, maxDecompressedBytes))
+        decodingTime.spend(body.body.length, () =>
+          decodeInline(body, maxDecompressedBytes, take),
+        ) ?? (await decodeInWorker(tenant, body, maxDecompressedBytes))
       );
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
@@ -180,15 +186,17 @@ export class Distributor implements Contract {
     const nowMs = this.#options.clock.nowMs();
     const state = this.#tenants.get(tenant, nowMs);
     const { limits } = state;
+    const turns = { queue: tenant, isGone: input.isGone };
     const stamped = input.body?.otlp !== undefined && this.#arrivals.stamp(push, nowMs);
     const truncated = this.#truncate(tenant, push, limits);
     const format = input.body?.format ?? "protobuf";
     const streams = await runInTurns(
       resolveStreams(push, format, state.rulesFor(backfillShard), this.#streams),
+      turns,
     );
     const rules = rowRulesOf(limits, nowMs, backfillShard !== undefined);
     const blockedText = blockedTextOf(tenant, limits, nowMs);
-    const validated = await runInTurns(validate({ push, streams, rules, blockedText }));
+    const validated = await runInTurns(validate({ push, streams, rules, blockedText }), turns);
     this.#count(tenant, validated);
     this.#limitRate(tenant, state, push, validated);
     if (validated.streams.length === 0) return { validated, refusals: [], limits };
@@ -234,8 +242,10 @@ export class Distributor implements Contract {
   /** Finds levels, assembles the batch and sends it; returns the refusals of the ingesters. */
   async #append(input: AppendInput): Promise<readonly PushRefusal[]> {
     const { tenant, push, validated, streams, limits } = input;
-    const names = await runInTurns(resolveMetadataNames(push));
-    const { levels, foreign } = await runInTurns(discoverLevels({ push, streams, names, limits }));
+    const turns = { queue: tenant, isGone: input.isGone };
+    const names = await runInTurns(resolveMetadataNames(push), turns);
+    const searching = discoverLevels({ push, streams, names, limits });
+    const { levels, foreign } = await runInTurns(searching, turns);
     const isForeign = !foreign.isEmpty;
     const assembly = assembleBatchSteps(isForeign ? foreign.applied() : push, {
       streams: validated.streams,
@@ -244,7 +254,7 @@ export class Distributor implements Contract {
       ...(isForeign ? {} : { names }),
       ...(isForeign || input.isChanged || input.body === undefined ? {} : { source: input.body }),
     });
-    const batch = await runInTurns(assembly);
+    const batch = await runInTurns(assembly, turns);
     const { metrics, ingester, ingesterName, onStored } = this.#options;
     const labels = ingesterName === undefined ? undefined : { ingester: ingesterName };
     if (labels !== undefined) metrics.ingesterAppends.inc(labels);
@@ -268,6 +278,7 @@ interface StoreInput {
   readonly push: RawPush;
   readonly backfillShard: string | undefined;
   readonly hold?: IncomingPush["hold"];
+  readonly isGone?: IncomingPush["isGone"];
 }
 
 interface AppendInput extends StoreInput {
@@ -277,6 +288,25 @@ interface AppendInput extends StoreInput {
   /** Whether rows differ from the body. */
   readonly isChanged: boolean;
 }
+
+/** The time that bodies took of this thread in this turn of the event loop. */
+class DecodingTime {
+  #spentMs = 0;
+
+  /** Decodes a body, if there is time left for one of this size. */
+  spend(bytes: number, decode: () => RawPush | undefined): RawPush | undefined {
+    if (bytes > tinyBytes && this.#spentMs > maxDecodingMs) return undefined;
+    if (this.#spentMs === 0) setImmediate(() => (this.#spentMs = 0));
+    const start = performance.now();
+    try {
+      return decode();
+    } finally {
+      this.#spentMs += performance.now() - start;
+    }
+  }
+}
+
+const decodingTime = new DecodingTime();
 
 /** Decodes on this thread; returns undefined for a body that would take too long. */
 function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {

@@ -121,6 +121,40 @@ describe("big pushes", () => {
     expect(sizes).toEqual([32 << 20]);
   });
 
+  it("that come all at once take this thread for some milliseconds only, the rest a worker", async () => {
+    let elsewhere = 0;
+    const { push, stored } = makeHarness(
+      { ingestion_rate_mb: 1000, ingestion_burst_size_mb: 1000 },
+      {
+        decodeInWorker: async (_, input, maxBytes) => {
+          elsewhere++;
+          return decodeBody(input, maxBytes);
+        },
+      },
+    );
+    const rows = Array.from({ length: 20_000 }, (_, i) => [i, "x"] as const);
+    const body = jsonPush({ app: "a" }, rows);
+    const answers = await Promise.all(Array.from({ length: 40 }, () => push(body)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([204]));
+    expect(elsewhere).toBeGreaterThan(10);
+    expect(elsewhere).toBeLessThan(40);
+    expect(stored()).toHaveLength(40 * 20_000);
+  });
+
+  it("of a client that has left are not stored", async () => {
+    const { distributor, ingester } = makeHarness();
+    const streams = Array.from({ length: 5000 }, (_, i) => ({
+      labels: `{s="${i}"}`,
+      rows: [{ ns: testNowNs, line: "x" }],
+    }));
+    const answer = await distributor.push("t1", {
+      ...{ contentType: protobuf.contentType, contentEncoding: undefined, style: "v1" },
+      body: makePushBody(streams),
+      isGone: () => true,
+    });
+    expect([answer.status, ingester.pushes]).toEqual([499, []]);
+  });
+
   it("may become as much as the configuration says by default", () => {
     const { max_decompressed_size } = defaultsOf(readSchema(distributorConfig));
     expect(max_decompressed_size).toBe(maxDecodedBytes);

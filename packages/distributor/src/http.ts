@@ -27,7 +27,7 @@ const backfillHeader = "x-loki-backfill-shard";
 export function createPushHandler(options: PushHandlerOptions): PushHandler {
   const pool = new PushMemoryPool();
   return async (request, response, tenant, style) => {
-    const answer = await new OnePush(options, pool, tenant).serve(request, style);
+    const answer = await new OnePush(options, pool, tenant).serve(request, response, style);
     send(response, answer, answerForm(style, request.headers["content-type"]));
   };
 }
@@ -48,7 +48,11 @@ class OnePush {
     this.#claim = options.ledger.open(tenant);
   }
 
-  async serve(request: IncomingMessage, style: PushStyle): Promise<PushResponse> {
+  async serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    style: PushStyle,
+  ): Promise<PushResponse> {
     const { headers } = request;
     const shard = headers[backfillHeader];
     let isReusable = false;
@@ -63,6 +67,7 @@ class OnePush {
         take: this.#take,
         hold: this.#hold,
         inflated: this.#inflated,
+        isGone: () => response.destroyed,
         ...(typeof shard === "string" ? { backfillShard: shard } : {}),
       });
       // After a fault some work may still use the memory.
