@@ -103,8 +103,9 @@ const maxInlineDecodedBytes = 4 * 1024 * 1024;
 /** Once bodies have taken this long between two turns of the event loop, only tiny ones are still decoded on this thread. */
 const maxDecodingMs = 8;
 const tinyBytes = 16 * 1024;
-/** OTLP takes this many times longer to decode. */
+/** These formats take so many times longer to decode than protobuf. */
 const otlpCost = 4;
+const jsonCost = 2;
 /** Bytes of the columns of a decoded push. */
 const bytesPerStream = 12;
 const bytesPerRow = 24;
@@ -310,9 +311,8 @@ const decodingTime = new DecodingTime();
 
 /** Decodes on this thread; returns undefined for a body that would take too long. */
 function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {
-  const cost = body.otlp === undefined ? 1 : otlpCost;
-  if (body.body.length > inlineBytes[body.encoding] / cost) return undefined;
-  const maxInlineBytes = maxInlineDecodedBytes / cost;
+  if (body.body.length > inlineBytes[body.encoding] / costOf(body)) return undefined;
+  const maxInlineBytes = maxInlineDecodedBytes / (body.otlp === undefined ? 1 : otlpCost);
   try {
     return decodeBody(body, Math.min(maxBytes, maxInlineBytes), take);
   } catch (error) {
@@ -320,6 +320,11 @@ function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPu
     if (isLarge && maxBytes > maxInlineBytes) return undefined;
     throw error;
   }
+}
+
+function costOf({ format, otlp }: PushBody): number {
+  if (otlp !== undefined) return otlpCost;
+  return format === "protobuf" ? 1 : jsonCost;
 }
 
 /** What a decoded push takes: its texts, and its columns. */

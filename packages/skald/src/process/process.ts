@@ -78,7 +78,10 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
 /** Builds every object of the process, and the HTTP server in front of them. */
 export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProcess {
   const { config, log, build } = given;
-  const metrics = new Metrics({ namespace: config.metrics_namespace });
+  const metrics = new Metrics({
+    namespace: config.metrics_namespace,
+    maxTenants: config.max_tenants_in_metrics,
+  });
   metrics.collectProcess(build);
   const context = { ...given, metrics };
   // The builders fill the parts; each module comes after those that it needs.
