@@ -25,6 +25,7 @@ import {
   runInTurns,
   withoutRows,
 } from "@skald/push";
+import { markWork } from "@skald/runtime";
 import { ArrivalTimes, incrementDuplicateTimestamps, truncateLines } from "./alter-rows.js";
 import type { PushLimits } from "./config.js";
 import { discoverLevels } from "./levels.js";
@@ -110,6 +111,8 @@ const jsonCost = 2;
 const bytesPerStream = 12;
 const bytesPerRow = 24;
 const bytesPerPair = 16;
+/** The name of the work of this class for the recorder of stretches. */
+const workName = "push";
 const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
 /** Decoded rows are stored even when the client has gone. */
@@ -195,9 +198,11 @@ export class Distributor implements Contract {
       resolveStreams(push, format, state.rulesFor(backfillShard), this.#streams),
       turns,
     );
+    markWork(workName, tenant);
     const rules = rowRulesOf(limits, nowMs, backfillShard !== undefined);
     const blockedText = blockedTextOf(tenant, limits, nowMs);
     const validated = await runInTurns(validate({ push, streams, rules, blockedText }), turns);
+    markWork(workName, tenant);
     this.#count(tenant, validated);
     this.#limitRate(tenant, state, push, validated);
     if (validated.streams.length === 0) return { validated, refusals: [], limits };
@@ -256,6 +261,7 @@ export class Distributor implements Contract {
       ...(isForeign || input.isChanged || input.body === undefined ? {} : { source: input.body }),
     });
     const batch = await runInTurns(assembly, turns);
+    markWork(workName, tenant);
     const { metrics, ingester, ingesterName, onStored } = this.#options;
     const labels = ingesterName === undefined ? undefined : { ingester: ingesterName };
     if (labels !== undefined) metrics.ingesterAppends.inc(labels);

@@ -8,6 +8,7 @@ export type { LogOptions } from "./log.js";
 export * from "./logger.js";
 export type * from "./metrics.js";
 export * from "./service.js";
+export { markWork, type Stretch, StretchRecorder } from "./stretches.js";
 export * from "./waiting.js";
 export {
   type CallingOptions,

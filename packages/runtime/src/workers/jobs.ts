@@ -2,6 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError } from "@skald/model";
 import { messageWithCauses } from "../logger.js";
+import { threadCpuMs } from "../stretches.js";
 import {
   currentTrace,
   installTracing,
@@ -44,13 +45,6 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
   port.on("message", (message: ToThread) => thread.receive(message));
   // Sent after the modules are loaded: the thread may be ended from then on.
   setImmediate(() => thread.send({ kind: "ready" }));
-}
-
-/** CPU time of this thread; before Node 22.19 the time that passed. */
-function cpuMs(): number {
-  if (process.threadCpuUsage === undefined) return performance.now();
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
 }
 
 /** Memory of this thread, garbage included. */
@@ -114,10 +108,10 @@ class JobThread {
     const stop = new AbortController();
     this.#running.set(id, stop);
     if (job.trace !== undefined && !isTracing()) installTracing(this.#spans);
-    const beforeMs = cpuMs();
+    const beforeMs = threadCpuMs();
     const { outcome, transfer } = await within(job.trace, () => this.#outcomeOf(job, stop.signal));
     this.#running.delete(id);
-    const used = { heldBytes: heldBytes(), cpuMs: cpuMs() - beforeMs };
+    const used = { heldBytes: heldBytes(), cpuMs: threadCpuMs() - beforeMs };
     try {
       this.send({ kind: "done", id, ...used, ...outcome }, transfer);
     } catch (error) {

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
+import { markWork } from "../stretches.js";
 import { type Span, takeSpan, within } from "../tracing.js";
 import {
   buffersToMove,
@@ -195,6 +196,7 @@ export class Seat {
     const cpuMs = this.#options.slots === 1 ? outcome.cpuMs : 0;
     const tenant = job.options.share?.tenant ?? "";
     this.#options.onUsed?.({ tenant, queueMs: job.queueMs, cpuMs });
+    markWork(`job_${job.name}`, tenant);
     settle(job, "error" in outcome ? { error: reviveError(outcome.error) } : outcome);
     this.#options.onRoom();
   }
@@ -229,6 +231,7 @@ export class Seat {
   ): Promise<void> {
     const stop = new AbortController();
     job.calls.set(call, stop);
+    markWork(`job_${job.name}`, job.options.share?.tenant ?? "");
     let transfer: ArrayBuffer[] = [];
     let outcome: Outcome;
     try {

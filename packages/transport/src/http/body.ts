@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
+import { markRequest, pathOf, routeName } from "./observe.js";
 
 /**
  * Reads a request body of at most `maxBytes`. A larger declared length is refused before a byte is read, an undeclared one as
@@ -51,6 +52,7 @@ export function readBody(
     request.on("data", onData);
     request.once("end", () => {
       clearInterval(pace);
+      markRequest(request, routeName(pathOf(request)));
       resolve(chunks.concat(take));
     });
     // An error of a half-read request always means that the rest does not come.
