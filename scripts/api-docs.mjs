@@ -1,4 +1,5 @@
 // Describes the HTTP API from the routes that serve it, as a page and as OpenAPI.
+import { isRefused, routeOf } from "../deploy/gateway/routes.mjs";
 
 /** The answers that every endpoint may give. */
 const always = {
@@ -18,13 +19,14 @@ const tenants = {
 };
 
 /** docs/http-api.md */
-export function apiPage(api, groups) {
+export function apiPage(api, groups, routes) {
   return [
     "# HTTP API",
     "",
     "Written by `node scripts/docs.mjs` from the routes that the process serves: do not edit.",
     "",
     ...introduction(),
+    ...gatewayTable(api, routes),
     ...groups.flatMap((group) => {
       const endpoints = api.filter(({ docs }) => docs.group === group);
       if (endpoints.length === 0) return [];
@@ -40,7 +42,7 @@ function introduction() {
     "`openapi.json`.",
     "",
     "**Tenant.** The header `X-Scope-OrgID` names it, unless `auth_enabled` is off. Where one is needed and none is named the answer",
-    "is 401; a name may be 150 bytes of letters, digits and ``!-_.*'()``.",
+    "is 401; a name may be 768 bytes of letters, digits and ``!-_.*'()``.",
     "",
     "**Parameters** come in the query string or, by POST, as a form (`application/x-www-form-urlencoded`). Of one that is given",
     "twice the first counts. Times are Unix seconds (up to ten digits), nanoseconds, seconds with a fraction, or RFC 3339;",
@@ -63,6 +65,41 @@ function introduction() {
     }).map(([status, when]) => `| ${status} | ${when} |`),
     "",
   ];
+}
+
+/** Which service gets each path from the gateway of a cluster. */
+function gatewayTable(api, routes) {
+  const rows = routes.map((route) => {
+    const calls = api.flatMap(({ methods, paths }) =>
+      paths
+        .filter((path) => routeOf(path.replace(/:\w+/g, "name")) === route)
+        .flatMap((path) => methods.map((method) => ({ method, path }))),
+    );
+    const refused = calls.filter(({ method }) => isRefused(route, method));
+    const passed = calls.filter((call) => !refused.includes(call));
+    const cells =
+      route === routes.at(-1) ? ["all others", ""] : [cell(passed), cell(refused, true)];
+    return `| ${[route.says, `\`${route.service}\``, ...cells].join(" | ")} |`;
+  });
+  return [
+    "## Through the gateway",
+    "",
+    "The gateways of `docker-compose.yml`, `deploy/k8s` and the chart pass each path to one service, and answer 403 to what only",
+    "an operator may send: send that to the service itself. `deploy/gateway/routes.mjs` has the routes; `node scripts/docs.mjs`",
+    "makes the gateways of it, and this table.",
+    "",
+    "| What | Service | Passed on | Refused |",
+    "|---|---|---|---|",
+    ...rows,
+    "",
+  ];
+}
+
+function cell(calls, hasMethods = false) {
+  const words = calls.map(({ method, path }) =>
+    hasMethods ? `\`${method} ${path}\`` : `\`${path}\``,
+  );
+  return [...new Set(words)].join(" ");
 }
 
 function sectionOf(endpoint) {

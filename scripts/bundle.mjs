@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 // Each entry keeps its path. Shared code is beside main.js, because thread-scripts.ts and load.ts resolve paths from there.
 const entries = [
@@ -23,13 +23,23 @@ const entries = [
 // The program reads these files at run time; they are beside the code.
 const assets = {
   "wasm/kernels.wasm": "packages/kernels/dist/wasm/kernels.wasm",
-  "zstd.wasm": "packages/storage/node_modules/@bokuweb/zstd-wasm/dist/common/zstd.wasm",
+  "build/src/zstd.wasm": "packages/storage/node_modules/@bokuweb/zstd-wasm/dist/common/zstd.wasm",
+  "proto/services.proto": "proto/services.proto",
+  "proto/messages.proto": "proto/messages.proto",
+  ...Object.fromEntries(
+    [
+      ["health/v1/health.proto", "grpc-health-check/proto"],
+      ["grpc/reflection/v1/reflection.proto", "@grpc/reflection/build/proto"],
+      ["grpc/reflection/v1alpha/reflection.proto", "@grpc/reflection/build/proto"],
+    ].map(([file, name]) => [`proto/${file}`, `packages/rpc/node_modules/${name}/${file}`]),
+  ),
 };
 // The WebSocket library uses these native helpers only when they are installed.
 const optional = ["bufferutil", "utf-8-validate"];
-// CommonJS dependencies load Node's modules with `require`, and find files with `__dirname`.
+// CommonJS among the dependencies asks for Node's own modules by `require`, and for files by `__dirname`: the services of gRPC
+// for their schemas two folders above it.
 const banner = `import { createRequire as __createRequire } from "node:module";
-const require = __createRequire(import.meta.url), __dirname = import.meta.dirname;`;
+const require = __createRequire(import.meta.url), __dirname = import.meta.dirname + "/build/src";`;
 
 /** Bundles the program below `root` into packages/skald/bundle when it has changed; throws when something is missing. */
 export function bundle(root) {
@@ -61,9 +71,10 @@ export function bundle(root) {
   });
   checkComplete(root, metafile);
   checkOldNode(root, metafile);
-  mkdirSync(join(target, "wasm"));
-  for (const [name, path] of Object.entries(assets))
+  for (const [name, path] of Object.entries(assets)) {
+    mkdirSync(dirname(join(target, name)), { recursive: true });
     copyFileSync(join(root, path), join(target, name));
+  }
   const inputs = Object.keys(metafile.inputs);
   writeFileSync(join(target, "LICENSES.txt"), licensesOf(root, inputs));
   const read = [...inputs, ...Object.values(assets), "pnpm-lock.yaml", "scripts/bundle.mjs"];

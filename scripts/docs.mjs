@@ -1,6 +1,8 @@
-// Writes docs/config.md from the declarations of the settings, and docs/http-api.md and docs/openapi.json from the routes
-// of the API. With --check it fails when one of them is out of date.
+// Writes docs/config.md from the declarations of the settings, docs/http-api.md and docs/openapi.json from the routes of the
+// API, and the nginx.conf of each gateway from its routes. With --check it fails when one of them is out of date.
 import { readFileSync, writeFileSync } from "node:fs";
+import { nginxFiles } from "../deploy/gateway/nginx.mjs";
+import { routes } from "../deploy/gateway/routes.mjs";
 import { commandFlags, formatDefault, leavesOf } from "../packages/runtime/dist/config.js";
 import { ignoredKeys } from "../packages/skald/dist/config/ignored-keys.js";
 import { configRoot, defaultYaml } from "../packages/skald/dist/config/load-config.js";
@@ -12,16 +14,17 @@ import { apiPage, openApi } from "./api-docs.mjs";
 const api = wholeApi();
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 const pages = {
-  "config.md": writePage(),
-  "http-api.md": apiPage(api, endpointGroups),
-  "openapi.json": `${JSON.stringify(openApi(api, version), undefined, 2)}\n`,
+  ...nginxFiles(),
+  "docs/config.md": writePage(),
+  "docs/http-api.md": apiPage(api, endpointGroups, routes),
+  "docs/openapi.json": `${JSON.stringify(openApi(api, version), undefined, 2)}\n`,
 };
 for (const [name, text] of Object.entries(pages)) {
-  const page = new URL(`../docs/${name}`, import.meta.url);
+  const page = new URL(`../${name}`, import.meta.url);
   if (!process.argv.includes("--check")) {
     writeFileSync(page, text);
   } else if (readOrEmpty(page) !== text) {
-    console.error(`docs/${name} is stale: run node scripts/docs.mjs`);
+    console.error(`${name} is stale: run node scripts/docs.mjs`);
     process.exit(1);
   }
 }

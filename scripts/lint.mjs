@@ -9,6 +9,7 @@ const checks = [
     ["node_modules/@biomejs/biome/bin/biome", "check", "--diagnostic-level=error", "."],
   ],
   [process.execPath, ["scripts/docs.mjs", "--check"]],
+  [process.execPath, ["scripts/proto.mjs", "--check"]],
 ];
 for (const [command, args] of checks) {
   const { status } = spawnSync(command, args, { cwd: root, stdio: "inherit" });

@@ -1,21 +1,9 @@
-// The gateway in front of the services. It passes each path, also a WebSocket, to the services that serve it, in turn.
+// The gateway in front of the services. It passes each path, also a WebSocket, to the services that serve it, in turn, by the
+// routes of the shipped gateways. It refuses nothing, because its only clients are its operators.
 import { createServer, request as send } from "node:http";
 import { connect } from "node:net";
+import { routeOf } from "../../deploy/gateway/routes.mjs";
 
-/** The services that serve a path; the first match counts. */
-const routes = [
-  [/^\/(loki|service)\/api\/v1\/push$|^\/api\/(prom|legacy)\/push$|^\/otlp\//, "distributor"],
-  [/^\/distributor\/(ring|all_user_stats)$/, "distributor"],
-  [/^\/(loki|service)\/api\/v1\/delete$|^\/compactor\/ring$/, "compactor"],
-  [/^\/(loki|service)\/api\/v1\/rules|^\/api\/(prom|legacy)\/rules/, "ruler"],
-  [/^\/(prometheus|compat)\/api\/v1\/|^\/ruler\/ring$/, "ruler"],
-  [/^\/(loki|service)\/api\/v1\/tail$|^\/api\/(prom|legacy)\/tail$/, "querier"],
-  [/^\/ring$|^\/flush|^\/ingester\//, "ingester"],
-  [/^\/indexgateway\/ring$/, "index-gateway"],
-  [/^\/scheduler\/ring$/, "query-scheduler"],
-  [/^\/pattern\/ring$/, "pattern-ingester"],
-  [/./, "query-frontend"],
-];
 /** Paths that every service of the target gets, not only the next one. */
 const forAll = /^\/(flush|ready|ingester\/prepare_shutdown)$/;
 
@@ -23,8 +11,7 @@ const forAll = /^\/(flush|ready|ingester\/prepare_shutdown)$/;
 export async function startGateway(port, portsOf) {
   let turn = 0;
   const inTurn = (path) => {
-    const [, target] = routes.find(([pattern]) => pattern.test(path));
-    const ports = portsOf(target);
+    const ports = portsOf(routeOf(path).service);
     turn = (turn + 1) % 0xffff;
     return ports.map((_, i) => ports[(i + turn) % ports.length]);
   };
@@ -38,7 +25,7 @@ export async function startGateway(port, portsOf) {
       const body = await readAll(request);
       const ask = (port) => sendOn(port, request, body, sent);
       if (forAll.test(path)) return await askAll(path, ask, response, portsOf);
-      await passOn(ask, response, inTurn(path));
+      await passOn(ask, response, inTurn(path), changesNothing(request.method, path));
     } catch (error) {
       if (!response.headersSent) response.writeHead(502);
       response.end(`${error.message}\n`);
@@ -73,8 +60,13 @@ async function readAll(request) {
   return Buffer.concat(pieces);
 }
 
-/** Passes a request to the first service that can be reached. */
-async function passOn(ask, response, ports) {
+/** Whether a request may be sent again when a service ended without an answer to it. */
+function changesNothing(method, path) {
+  return method === "GET" || method === "HEAD" || routeOf(path).repeats === true;
+}
+
+/** Passes a request to the first service that can be reached, or that answers if the request may be repeated. */
+async function passOn(ask, response, ports, mayRepeat) {
   let failure = new Error("no service of this path runs");
   for (const port of ports) {
     try {
@@ -85,8 +77,8 @@ async function passOn(ask, response, ports) {
       return;
     } catch (error) {
       failure = error;
-      // A service that took the request may still work on it, so the client must decide whether to ask again.
-      if (error.code !== "ECONNREFUSED") break;
+      // A service that took the request may have done it, so the client must decide whether to ask again.
+      if (error.code !== "ECONNREFUSED" && !mayRepeat) break;
     }
   }
   throw failure;

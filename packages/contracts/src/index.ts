@@ -1,10 +1,7 @@
 export type * from "./agreement.js";
 export type * from "./call.js";
 export type * from "./catalog.js";
-export * from "./codec/columns/log-rows.js";
-export * from "./codec/columns/outcome.js";
-export * from "./codec/columns/streams.js";
-export { decodeVolumes, encodeVolumes } from "./codec/columns/volumes.js";
+export * from "./codec/encoded.js";
 export * from "./codec/scheduled.js";
 export type * from "./distributor.js";
 export type * from "./ingester.js";

@@ -1,6 +1,7 @@
 // What it takes to hand pushes to the ingesters of a ring: CPU of the replicator and of encoding, without sockets. Prints one table.
-import { remoteIngester } from "@skald/contracts/grpc";
+
 import { RingView } from "@skald/ring";
+import { remoteIngester } from "@skald/rpc";
 import { Metrics } from "@skald/runtime/metrics";
 import { makeBatch } from "@skald/testkit";
 import { createDistributorMetrics, Replicator } from "../dist/index.js";

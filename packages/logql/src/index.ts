@@ -13,6 +13,7 @@ export {
   tooMuchMemory,
 } from "./plan/budget.js";
 export type * from "./plan/plan.js";
+export { entriesOf } from "./plan/plan.js";
 export { isInShard, longestRangeNs, planQuery, splitLeaf } from "./plan/planner.js";
 export {
   type ColumnNeeds,

@@ -2,10 +2,11 @@
 export interface ReadStats {
   /** Segments and heads that could hold rows of the query. */
   sources: number;
-  /** Sources that were opened and scanned. */
+  /** Sources that were opened and scanned, and have streams of the query. */
   sourcesScanned: number;
   /** Batches of rows or partial results that the scans answered with. */
   batches: number;
+  /** Rows that the scans answered with, or counted. */
   linesSent: number;
   /** Read from unsealed heads. */
   headBytes: number;
@@ -13,7 +14,7 @@ export interface ReadStats {
   /** Read from sealed blocks, after decompression. */
   decompressedBytes: number;
   decompressedLines: number;
-  /** Stored bytes of the blocks that were read. */
+  /** Stored bytes of the columns that were read. */
   compressedBytes: number;
   /** Sealed blocks with rows in range whose filters were asked before they were read. */
   filteredBlocks: number;

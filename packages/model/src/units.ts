@@ -72,7 +72,8 @@ export function parseGoDuration(text: string): bigint | undefined {
     const digits = fraction.slice(0, 18);
     if (digits !== "") total += BigInt(Math.trunc(Number(digits) * (scale / 10 ** digits.length)));
   }
-  return total > maxInt64 ? undefined : sign * total;
+  const fits = total <= maxInt64 || (sign < 0n && total === maxInt64 + 1n);
+  return fits ? sign * total : undefined;
 }
 
 /** Go's `Duration.String`: `1h30m0s`, `1.5s`, `250ms`, `0s`. */

@@ -64,6 +64,12 @@ describe("PatternStore", () => {
       [baseSeconds, 20],
       [baseSeconds + 20, 20],
     ]);
+    // at multiples of any step
+    expect(ask(store, "a", 11)[0]?.samples.map(([at, count]) => [at % 11, count])).toEqual([
+      [0, 10],
+      [0, 20],
+      [0, 10],
+    ]);
     expect(ask(store, "b")).toEqual([]);
     expect(ask(store, "a", 10, "other")).toEqual([]);
   });

@@ -29,6 +29,7 @@ describe("label text", () => {
       ],
     ],
     ["trailing comma", '{a="b",}', [["a", "b"]]],
+    ["a quoted name", `{"a"='b'}`, [["a", "b"]]],
     ["single quotes", "{a='b\"c'}", [["a", 'b"c']]],
     ["back quotes", "{a=`b\\n\"'`}", [["a", "b\\n\"'"]]],
     [
@@ -71,8 +72,8 @@ describe("label text", () => {
     ['{a="b"}}', '1:8: parse error: unexpected "}"'],
     ['{a="b"} x', '1:9: parse error: unexpected identifier "x"'],
     [
-      '{"a"="b"}',
-      '1:2: parse error: unexpected string "\\"a\\"" in label set, expected identifier or "}"',
+      '{"a.b"="b"}',
+      '1:2: parse error: unexpected string "\\"a.b\\"" in label set, expected identifier or "}"',
     ],
     ["{a={}}", "1:4: parse error: unexpected left brace '{'"],
     ["%", "1:1: parse error: unexpected character: '%'"],

@@ -47,7 +47,7 @@ const labelName = /[a-zA-Z_][a-zA-Z0-9_]*/y;
 const operator = /=~|!=|!~/y;
 
 /**
- * Parses `{a="b", c='d'}`: any order, three kinds of quotes, a trailing comma, `foo{a="b"}` for a `__name__`, an empty
+ * Parses `{a="b", c='d'}`: any order, names in quotes or not, three kinds of quotes, a trailing comma, `foo{a="b"}` for a `__name__`, an empty
  * text for no labels. An error names line and column, and the column counts bytes.
  */
 function parseLabelText(text: string): LabelPairs {
@@ -67,16 +67,16 @@ function parseLabelText(text: string): LabelPairs {
 function readLabelSet(text: string, start: number, pairs: [string, string][]): number {
   let at = skipSpace(text, start);
   while (text[at] !== "}") {
-    const name = match(labelName, text, at);
-    if (name === "") throw unexpectedInside(text, at, 'identifier or "}"');
-    at = skipSpace(text, at + name.length);
+    const name = readName(text, at);
+    if (name === undefined) throw unexpectedInside(text, at, 'identifier or "}"');
+    at = skipSpace(text, name.end);
     if (text[at] !== "=" || match(operator, text, at) !== "") {
       throw unexpectedInside(text, at, '"="');
     }
     at = skipSpace(text, at + 1);
     const value = readQuoted(text, at);
     if (value === undefined) throw unexpectedInside(text, at, "string");
-    pairs.push([name, value.text]);
+    pairs.push([name.text, value.text]);
     if (pairs.length > maxLabelPairs) {
       throw labelTextError(text, at, `more than ${maxLabelPairs} labels`);
     }
@@ -87,7 +87,16 @@ function readLabelSet(text: string, start: number, pairs: [string, string][]): n
   return at + 1;
 }
 
-/** A value, and the position behind it. */
+/** Reads a name, which may stand in quotes; undefined where there is none that a label may have. */
+function readName(text: string, start: number): Token | undefined {
+  const plain = match(labelName, text, start);
+  if (plain !== "") return { text: plain, end: start + plain.length };
+  const quoted = readQuoted(text, start);
+  const isLegal = quoted !== undefined && match(labelName, quoted.text, 0) === quoted.text;
+  return isLegal && quoted.text !== "" ? quoted : undefined;
+}
+
+/** A name or value, and the position behind it. */
 interface Token {
   readonly text: string;
   readonly end: number;

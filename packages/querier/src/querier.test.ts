@@ -123,7 +123,26 @@ describe("metric queries", () => {
       headLines: 10,
       headBytes: 20,
     });
-    expect(stats).toMatchObject({ streams: 1, shards: 2, entriesReturned: 0 });
+    expect(stats).toMatchObject({ streams: 1, shards: 2, entriesReturned: 1 });
+    // a1, a10 to a19, a21, a31, a41, a51; b1
+    expect([stats.store.postFilterLines, stats.ingester.postFilterLines]).toEqual([15, 1]);
+    expect(stats.ingester.linesSent).toBe(1);
+    const wholeBytes = segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    expect(stats.store.compressedBytes).toBeGreaterThan(0);
+    expect(stats.store.compressedBytes).toBeLessThan(wholeBytes / 4);
+  });
+
+  it("count no source that has no stream of the query, and the lines of log queries", async () => {
+    const head = makeHead(tenRows("b", 0), { id: "h" });
+    const querier = querierOf(scans, { ingester: [head], store: segments });
+    const statsOf = async (query: string, limit: number) => {
+      const { stats } = await querier.run("query", request(query, {}, { limit }), never);
+      return { ...stats.ingester, entries: stats.entriesReturned };
+    };
+    expect(await statsOf("{app=`none`}", 5)).toMatchObject({ sourcesScanned: 0, entries: 0 });
+    expect(await statsOf("{app=`b`} |= `b`", 2)).toMatchObject({
+      ...{ sourcesScanned: 1, postFilterLines: 10, linesSent: 2, entries: 2 },
+    });
   });
 });
 

@@ -25,4 +25,4 @@ export {
   sourcesOf,
   withRefs,
 } from "./source/source.js";
-export { rangeOf, tenantLabelName } from "./source/view.js";
+export { rangeOf, shadowedName, tenantLabelName } from "./source/view.js";

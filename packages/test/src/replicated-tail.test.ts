@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Tailer, TailRows } from "@skald/contracts";
-import { remoteTailer, serveTailer } from "@skald/contracts/grpc";
 import type { LogResult } from "@skald/logql";
 import { emptyLabels, labelsFromObject } from "@skald/model";
 import { ReplicatedTailer } from "@skald/querier";
-import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
+import { GrpcConnection, GrpcServer, remoteTailer, serveTailer } from "@skald/rpc";
 
 const MiB = 1024 * 1024;
 const stops: (() => Promise<void> | void)[] = [];

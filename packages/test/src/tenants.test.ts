@@ -164,6 +164,29 @@ describe("several tenants, as it is allowed now", () => {
   it("can be told apart by their label", async () => {
     const query = '{app="shared", __tenant_id__=~"a."}';
     expect(await queryLines(server.url, query, {}, as("aa|a|A"))).toEqual(["secret of aa"]);
+    type Series = { data: readonly Record<string, string>[] };
+    const path = "/loki/api/v1/series";
+    const { data } = await getJson<Series>(server.url, path, { "match[]": query }, as("aa|a|A"));
+    expect(data.map((labels) => labels.__tenant_id__)).toEqual(["aa"]);
+  });
+
+  it("keep a label of a stream that has the name of the tenant's under another name", async () => {
+    const stream = { app: "own", __tenant_id__: "mine" };
+    const body = JSON.stringify({ streams: [{ stream, values: [[nowNs(), "x"]] }] });
+    const json = { "content-type": "application/json", ...as("a") };
+    const pushed = await status("/loki/api/v1/push", json, { method: "POST", body });
+    expect(pushed.status).toBe(204);
+    const query = '{original___tenant_id__="mine"} | original___tenant_id__="mine"';
+    expect(await queryLines(server.url, query, {}, as("aa|a"))).toEqual(["x"]);
+    const { data } = await getJson<{ data: readonly object[] }>(
+      server.url,
+      "/loki/api/v1/series",
+      { "match[]": '{original___tenant_id__="mine"}' },
+      as("aa|a"),
+    );
+    expect(data).toMatchObject([
+      { __tenant_id__: "a", original___tenant_id__: "mine", app: "own" },
+    ]);
   });
 
   it("cannot push", async () => {

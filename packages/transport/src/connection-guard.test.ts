@@ -3,35 +3,22 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { rapidResets } from "@skald/testkit";
 import { WebSocket } from "ws";
 import type { CutReason } from "./connection-guard.js";
-import {
-  callTestGrpc,
-  connectTestGrpc,
-  echo as echoCall,
-  startTestGrpc,
-  stopTestGrpc,
-} from "./grpc/testing/grpc.js";
 import { ask, echo, push } from "./http/testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
 
 const cuts: [CutReason, string?][] = [];
-let wasCut: Promise<void>;
-let tellCut: () => void;
 const onCut = (reason: CutReason, error?: unknown) => {
   cuts.push(error instanceof Error ? [reason, error.message] : [reason]);
-  tellCut();
 };
 let isFaulty = true;
 
 beforeEach(() => {
-  wasCut = new Promise((resolve) => {
-    tellCut = resolve;
-  });
   cuts.length = 0;
   isFaulty = true;
 });
 
 afterEach(async () => {
-  await Promise.all([stopTestServers(), stopTestGrpc()]);
+  await stopTestServers();
 });
 
 /** Fails in an event of a connection, behind everything that answers failures. */
@@ -93,16 +80,6 @@ describe("a fault in a handler of a connection", () => {
     expect(await statusOf(client)).toBe(200);
     client.destroy();
   });
-
-  it("cuts that of a call", async () => {
-    const { address } = await startTestGrpc({ Echo: echoCall }, { onEnd, onCut });
-    const connection = connectTestGrpc(address);
-    await callTestGrpc(connection, "Echo", "x").catch(() => undefined);
-    await wasCut;
-    expect(cuts).toEqual([["fault", "a fault"]]);
-    isFaulty = false;
-    expect(String(await callTestGrpc(connectTestGrpc(address), "Echo", "x"))).toBe("x");
-  });
 });
 
 /** The end of the frame that says why: ENHANCE_YOUR_CALM. */
@@ -131,16 +108,6 @@ describe("a client of HTTP/2 that resets its requests", () => {
     for (const answer of answers) expect(answer).toContain(goaway);
     expect(cuts).toEqual(Array(3).fill(["resets"]));
     expect((await ask(`${url}/api/echo`)).status).toBe(200);
-  });
-
-  it("is cut by a server of calls, too", async () => {
-    const { address } = await startTestGrpc({ Echo: echoCall }, { onCut });
-    const type = { "content-type": "application/grpc", "skald-protocol": "1" };
-    const sent = rapidResets(900, { ":method": "POST", ":path": "/test.Test/Echo", ...type });
-    const port = Number(address.split(":")[1]);
-    await Promise.all([1, 2, 3].map(() => sendUntilClosed(port, sent)));
-    expect(cuts).toEqual(Array(3).fill(["resets"]));
-    expect(String(await callTestGrpc(connectTestGrpc(address), "Echo", "x"))).toBe("x");
   });
 });
 

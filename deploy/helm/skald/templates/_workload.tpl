@@ -3,7 +3,7 @@
 {{- $root := .root }}
 {{- $values := .values }}
 {{- $loki := $root.Values.loki }}
-{{- $isIngester := eq .target "ingester" }}
+{{- $isIngester := default false .component.holdsRows }}
 {{- $isScaled := false }}
 {{- with $values.autoscaling }}
 {{- $isScaled = .enabled }}
@@ -59,6 +59,7 @@ spec:
         {{- end }}
       annotations:
         checksum/config: {{ include "skald.config" $root | sha256sum }}
+        checksum/secrets: {{ include "skald.secretValues" $root | sha256sum }}
         prometheus.io/scrape: "true"
         prometheus.io/port: {{ $loki.server.http_listen_port | quote }}
         {{- with (merge (dict) $values.podAnnotations $loki.podAnnotations) }}
@@ -128,11 +129,15 @@ spec:
               containerPort: {{ $loki.server.http_listen_port }}
             - name: grpc
               containerPort: {{ $loki.server.grpc_listen_port }}
-          {{- if or (include "skald.secretName" $root) $values.extraEnvFrom }}
+          {{- if or (include "skald.secretName" $root) (include "skald.redisSecretName" $root) $values.extraEnvFrom }}
           envFrom:
             {{- if include "skald.secretName" $root }}
             - secretRef:
                 name: {{ include "skald.secretName" $root }}
+            {{- end }}
+            {{- if include "skald.redisSecretName" $root }}
+            - secretRef:
+                name: {{ include "skald.redisSecretName" $root }}
             {{- end }}
             {{- with $values.extraEnvFrom }}
             {{- toYaml . | nindent 12 }}
@@ -143,6 +148,10 @@ spec:
               valueFrom:
                 fieldRef:
                   fieldPath: metadata.name
+            {{- if $isIngester }}
+            - name: SKALD_DATA_FOLDER
+              value: {{ $loki.commonConfig.path_prefix }}
+            {{- end }}
             {{- with $values.extraEnv }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -187,6 +196,9 @@ spec:
               mountPath: {{ $loki.commonConfig.path_prefix }}
             - name: config
               mountPath: /etc/skald
+            {{- with $values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
       volumes:
         - name: config
           configMap:
@@ -195,6 +207,9 @@ spec:
         - name: data
           emptyDir:
             sizeLimit: {{ $values.persistence.size }}
+        {{- end }}
+        {{- with $values.extraVolumes }}
+        {{- toYaml . | nindent 8 }}
         {{- end }}
   {{- if and .component.isSet $values.persistence.enabled }}
   volumeClaimTemplates:
@@ -245,7 +260,7 @@ spec:
           type: Utilization
           averageUtilization: {{ $scaling.targetMemoryUtilizationPercentage }}
     {{- end }}
-  {{- with $scaling.behavior }}
+  {{- with omit $scaling.behavior "enabled" }}
   behavior:
     {{- toYaml . | nindent 4 }}
   {{- end }}

@@ -148,10 +148,12 @@ export function parseDelete(params: URLSearchParams, options: ParseDeleteOptions
   if (endMs > options.nowMs) throw invalidArgument("deletes in the future are not allowed");
   if (startMs >= endMs)
     throw invalidArgument("start time can't be greater than or equal to end time");
+  const intervalMs = parseInterval(params.get("max_interval") ?? "");
   // Without a filter whole streams go, so parts would save nothing.
   if (log.stages.length === 0) return { query, log, boundsMs: [startMs, endMs] };
-  const intervalMs = parseInterval(params.get("max_interval") ?? "", endMs - startMs, options);
-  return { query, log, boundsMs: splitRange(startMs, endMs, intervalMs) };
+  checkInterval(intervalMs, endMs - startMs, options);
+  const partMs = intervalMs ?? options.maxIntervalMs;
+  return { query, log, boundsMs: splitRange(startMs, endMs, partMs) };
 }
 
 /** Reads the range of a list of requests; undefined unless both ends are given. */
@@ -180,19 +182,27 @@ function parseTimeMs(name: "start" | "end", text: string): number {
   throw invalidArgument(`invalid ${name} time: require unix seconds or RFC3339 format`);
 }
 
-function parseInterval(text: string, rangeMs: number, { maxIntervalMs }: ParseDeleteOptions) {
-  if (text === "") return maxIntervalMs;
+/** The longest part of a request in ms; undefined where none is asked for. */
+function parseInterval(text: string): number | undefined {
+  if (text === "") return undefined;
   const ns = parseGoDuration(text);
   if (ns === undefined || ns < nsPerSecond)
     throw invalidArgument("invalid max_interval: valid time units are 's', 'm', 'h'");
-  const intervalMs = Number(ns / nsPerMs);
+  return Number(ns / nsPerMs);
+}
+
+function checkInterval(
+  intervalMs: number | undefined,
+  rangeMs: number,
+  { maxIntervalMs }: ParseDeleteOptions,
+): void {
+  if (intervalMs === undefined) return;
   if (intervalMs > maxIntervalMs)
     throw invalidArgument(`max_interval can't be greater than ${shown(maxIntervalMs)}`);
   if (intervalMs > rangeMs)
     throw invalidArgument(
       `max_interval can't be greater than the interval to be deleted (${shown(rangeMs)})`,
     );
-  return intervalMs;
 }
 
 function shown(ms: number): string {

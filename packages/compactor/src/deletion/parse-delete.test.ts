@@ -20,7 +20,7 @@ describe("parseDelete", () => {
     ],
     [
       "no interval without a filter",
-      { ...good, max_interval: "abc" },
+      { ...good, max_interval: "1h" },
       [1_799_990_000_000, 1_799_999_000_000],
     ],
     [
@@ -63,6 +63,7 @@ describe("parseDelete", () => {
       "start time can't be greater than or equal to end time",
       { ...good, start: "1800000009", end: "" },
     ],
+    ["invalid max_interval: valid time units are 's', 'm', 'h'", { ...good, max_interval: "x" }],
     [
       "invalid max_interval: valid time units are 's', 'm', 'h'",
       { ...good, max_interval: "1d", query: "{a=`b`} |= `c`" },

@@ -4,7 +4,6 @@ import { describe, expect, it } from "@jest/globals";
 import { parseQuery, planQuery } from "@skald/logql";
 import { SkaldError } from "@skald/model";
 import { seededRandom, testRuns, testSeed } from "@skald/testkit";
-import { decodeMessage, encodeMessage, type MessageCodec } from "@skald/transport/protobuf";
 import fc from "fast-check";
 import protobuf from "protobufjs";
 import type { PushRequest } from "../index.js";
@@ -14,38 +13,33 @@ import * as common from "../testing/arbitrary/common.js";
 import * as patterns from "../testing/arbitrary/patterns.js";
 import * as pushes from "../testing/arbitrary/pushes.js";
 import * as rules from "../testing/arbitrary/rules.js";
+import * as scheduler from "../testing/arbitrary/scheduler.js";
 import * as tasks from "../testing/arbitrary/tasks.js";
-import { textOf } from "../testing/echo.js";
 import { rowsOf } from "../testing/rows-of.js";
-import { decodeOutcome, encodeOutcome } from "./columns/outcome.js";
-import { decodeStreams, decodeTexts, encodeStreams, encodeTexts } from "./columns/streams.js";
-import { decodeVolumes, encodeVolumes } from "./columns/volumes.js";
-import * as ingester from "./ingester-messages.js";
-import * as pattern from "./pattern-messages.js";
-import { plan as planCodec } from "./plan/plan.js";
-import { decodePush, encodePush, encodePushInParts, ingesterOutcome, pushOutcome } from "./push.js";
-import { decodePushBody, encodePushBody } from "./push-body.js";
-import * as query from "./query-messages.js";
-import { ruleGroupsAnswer } from "./rule-messages.js";
-import * as digests from "./scan/digests.js";
-import * as masks from "./scan/row-masks.js";
-import * as scan from "./scan/tasks.js";
-import * as tail from "./tail-messages.js";
+import { textOf } from "../testing/text-of.js";
+import { decode, encode } from "./codec.js";
+import { decodePush, encodePush, encodePushBody, encodePushInParts } from "./push.js";
+import type { Inside, MessageName } from "./types.js";
 
 const seed = testSeed();
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 
 interface Sample {
+  /** The message of proto/messages.proto. */
+  readonly message: MessageName;
   readonly arbitrary: fc.Arbitrary<unknown>;
   encode(value: unknown): Uint8Array;
   decode(bytes: Uint8Array): unknown;
 }
 
-function of<T>(values: fc.Arbitrary<T>, codec: MessageCodec<T>): Sample {
+function of<N extends MessageName>(values: fc.Arbitrary<Inside<NoInfer<N>>>, message: N): Sample {
+  // The compiler would look at the types of all messages.
+  const any = message as string as "Empty";
   return {
+    message,
     arbitrary: values,
-    encode: (value) => encodeMessage(codec, value as T),
-    decode: (bytes) => decodeMessage(codec, bytes),
+    encode: (value) => encode(any, value as object),
+    decode: (bytes) => decode(any, bytes),
   };
 }
 
@@ -60,46 +54,36 @@ function shared<T>(task: fc.Arbitrary<T>) {
 }
 
 const samples: Readonly<Record<string, Sample>> = {
-  "push outcome": of(pushes.arbitraryPushOutcome, pushOutcome),
-  "ingester outcome": of(
-    fc
-      .tuple(pushes.arbitraryPushOutcome, fc.boolean())
-      .map(([outcome, takesBodies]) => ({ ...outcome, takesBodies })),
-    ingesterOutcome,
+  "push outcome": of(pushes.arbitraryPushOutcome, "PushOutcome"),
+  "select request": of(tasks.arbitrarySelect, "SelectRequest"),
+  "held changes request": of(changes.arbitraryHeldChangesRequest, "HeldChangesRequest"),
+  "held changes": of(changes.arbitraryHeldChanges, "HeldChanges"),
+  "changes request": of(changes.arbitraryChangesRequest, "ChangesRequest"),
+  "changes answer": of(
+    changes.arbitraryChangesAnswer.map(({ spans }) => spans),
+    "ChangesAnswer",
   ),
-  "select request": of(tasks.arbitrarySelect, ingester.selectRequest),
-  "held changes request": of(changes.arbitraryHeldChangesRequest, ingester.heldChangesRequest),
-  "held changes": of(changes.arbitraryHeldChanges, ingester.heldChanges),
-  "changes request": of(changes.arbitraryChangesRequest, query.changesRequest),
-  "changes answer": of(changes.arbitraryChangesAnswer, query.changesAnswer),
-  selection: of(tasks.arbitrarySelection, ingester.selection),
-  "scan call": of(shared(tasks.arbitraryScanTask(seed)), scan.scanCall),
-  "volume call": of(shared(tasks.arbitraryVolumeTask), scan.volumesCall),
-  "match call": of(shared(tasks.arbitraryMatchTask(seed)), scan.matchesCall),
-  "matched rows": of(tasks.arbitraryMatched, masks.matchedRows),
-  "digest call": of(shared(tasks.arbitraryDigestTask), scan.digestsCall),
-  "row hash call": of(shared(tasks.arbitraryRowHashTask), scan.rowHashesCall),
-  "minute digests": of(tasks.arbitraryDigests, digests.minuteDigests),
-  "placed hashes": of(tasks.arbitraryHashes, digests.placedHashes),
-  "deletes request": of(tasks.arbitraryDeletesRequest, masks.deletesRequest),
-  "deletes answer": of(
-    fc.array(tasks.arbitraryFilter(seed), { maxLength: 3 }).map((filters) => ({ filters })),
-    masks.deletesAnswer,
-  ),
-  "label call": of(shared(tasks.arbitraryLabelTask), scan.labelsCall),
-  "duplicate call": of(shared(tasks.arbitraryDuplicateTask), scan.duplicatesCall),
-  "row mask": of(tasks.arbitraryMask, masks.rowMask),
-  "flush request": of(fc.constantFrom({}, { tenant: "a" }), ingester.flushRequest),
-  "release request": of(fc.record({ view: text, more: fc.array(text) }), ingester.releaseRequest),
-  released: of(fc.record({ takesMany: fc.boolean() }), ingester.released),
-  "measure answer": of(
-    fc.double().map((bytes) => ({ bytes })),
-    ingester.measureAnswer,
-  ),
-  "query request": of(answers.arbitraryQueryRequest(seed), query.queryRequest),
-  "query answer": of(answers.arbitraryQueryAnswer, query.queryAnswer),
-  "volume request": of(tasks.arbitraryVolumeRequest, query.volumeRequest),
-  "volume answer": of(answers.arbitraryVolumeAnswer, query.volumeAnswer),
+  selection: of(tasks.arbitrarySelection, "Selection"),
+  "scan call": of(shared(tasks.arbitraryScanTask(seed)), "ScanRequest"),
+  "volume call": of(shared(tasks.arbitraryVolumeTask), "ScanVolumesRequest"),
+  "match call": of(shared(tasks.arbitraryMatchTask(seed)), "MatchesRequest"),
+  "matched rows": of(tasks.arbitraryMatched, "MatchedRows"),
+  "digest call": of(shared(tasks.arbitraryDigestTask), "DigestsRequest"),
+  "row hash call": of(shared(tasks.arbitraryRowHashTask), "RowHashesRequest"),
+  "minute digests": of(tasks.arbitraryDigests, "MinuteDigests"),
+  "placed hashes": of(tasks.arbitraryHashes, "PlacedHashes"),
+  "deletes request": of(tasks.arbitraryDeletesRequest, "DeletesRequest"),
+  "deletes answer": of(fc.array(tasks.arbitraryFilter(seed), { maxLength: 3 }), "DeletesAnswer"),
+  "label call": of(shared(tasks.arbitraryLabelTask), "ScanLabelsRequest"),
+  "duplicate call": of(shared(tasks.arbitraryDuplicateTask), "DuplicatesRequest"),
+  "row mask": of(tasks.arbitraryMask, "RowMask"),
+  "flush request": of(fc.constantFrom({}, { tenant: "a" }), "FlushRequest"),
+  "release request": of(fc.record({ views: fc.array(text) }), "ReleaseRequest"),
+  "measure answer": of(fc.double(), "MeasureAnswer"),
+  "query request": of(answers.arbitraryQueryRequest(seed), "QueryRequest"),
+  "query answer": of(answers.arbitraryQueryAnswer, "QueryAnswer"),
+  "volume request": of(tasks.arbitraryVolumeRequest, "VolumeRequest"),
+  "volume answer": of(answers.arbitraryVolumeAnswer, "VolumeAnswer"),
   "catalog request": of(
     fc.oneof(
       tasks.arbitraryCatalogRequest,
@@ -107,25 +91,21 @@ const samples: Readonly<Record<string, Sample>> = {
         .tuple(tasks.arbitraryCountRequest(seed), common.arbitraryShare)
         .map(([request, share]) => ({ ...request, share })),
     ),
-    query.catalogRequest,
+    "CatalogRequest",
   ),
-  "streams request": of(answers.arbitraryStreamsRequest, query.streamsRequest),
+  "streams request": of(answers.arbitraryStreamsRequest, "StreamsRequest"),
   "streams answer": of(
-    fc
-      .array(
-        fc.record({
-          tenant: text,
-          streams: fc.array(answers.arbitraryColumns, { maxLength: 2 }),
-        }),
-      )
-      .map((tenants) => ({ tenants })),
-    query.streamsAnswer,
+    fc.array(
+      fc.record({
+        tenant: text,
+        streams: fc.array(answers.arbitraryColumns, { maxLength: 2 }),
+      }),
+    ),
+    "StreamsAnswer",
   ),
   "labels answer": of(
-    fc
-      .array(fc.record({ tenant: text, texts: fc.array(text) }), { maxLength: 3 })
-      .map((tenants) => ({ tenants })),
-    query.labelsAnswer,
+    fc.array(fc.record({ tenant: text, texts: fc.array(text) }), { maxLength: 3 }),
+    "LabelsAnswer",
   ),
   "catalog answer": of(
     fc.array(common.arbitrarySource).map((refs) => ({
@@ -134,100 +114,40 @@ const samples: Readonly<Record<string, Sample>> = {
       countedSegments: refs.length,
       known: refs.map(({ id }) => id),
     })),
-    query.catalogAnswer,
+    "CatalogAnswer",
   ),
-  "tail request": of(answers.arbitraryTailRequest(seed), tail.tailRequest),
-  "tail rows": of(answers.arbitraryTailRows, tail.tailRows),
-  "patterns request": of(patterns.arbitraryPatternsRequest, pattern.patternsRequest),
-  "found patterns": of(patterns.arbitraryFoundPatterns, pattern.foundPatterns),
-  "sampled lines": of(patterns.arbitrarySampledLines, pattern.sampledLines),
-  "rule groups": of(
-    fc.array(rules.arbitraryRuleGroup, { maxLength: 2 }).map((groups) => ({ groups })),
-    ruleGroupsAnswer,
-  ),
-  outcome: {
-    arbitrary: answers.arbitraryOutcome,
-    encode: (value) => encodeOutcome(value as Parameters<typeof encodeOutcome>[0]),
-    decode: (bytes) => decodeOutcome(bytes as Uint8Array<ArrayBuffer>),
-  },
-  volumes: {
-    arbitrary: answers.arbitraryVolumes,
-    encode: (value) => encodeVolumes(value as Parameters<typeof encodeVolumes>[0]),
-    decode: (bytes) => decodeVolumes(bytes as Uint8Array<ArrayBuffer>),
-  },
-  streams: {
-    arbitrary: answers.arbitraryColumns,
-    encode: (value) => encodeStreams(value as Parameters<typeof encodeStreams>[0]),
-    decode: (bytes) => decodeStreams(bytes as Uint8Array<ArrayBuffer>),
-  },
-  texts: {
-    arbitrary: fc.array(text),
-    encode: (value) => encodeTexts(value as string[]),
-    decode: (bytes) => decodeTexts(bytes as Uint8Array<ArrayBuffer>),
-  },
+  "tail request": of(answers.arbitraryTailRequest(seed), "TailRequest"),
+  "tail rows": of(answers.arbitraryTailRows, "TailRows"),
+  "patterns request": of(patterns.arbitraryPatternsRequest, "PatternsRequest"),
+  "found patterns": of(patterns.arbitraryFoundPatterns, "FoundPatterns"),
+  "sampled lines": of(patterns.arbitrarySampledLines, "SampledLines"),
+  "rule groups": of(fc.array(rules.arbitraryRuleGroup, { maxLength: 2 }), "RuleGroupsAnswer"),
+  outcome: of(answers.arbitraryOutcome, "Outcome"),
+  volumes: of(answers.arbitraryVolumes, "VolumeOutcome"),
+  streams: of(answers.arbitraryColumns, "StreamColumns"),
+  texts: of(fc.array(text), "TextList"),
+  "scheduled call": of(scheduler.arbitraryCall, "ScheduledCall"),
+  "scheduled answer": of(scheduler.arbitraryAnswer, "ScheduledAnswer"),
+  "take request": of(fc.record({ querier: text }), "TakeRequest"),
+  "take next": of(scheduler.arbitraryTake, "TakeNext"),
+  "taken calls": of(scheduler.arbitraryTaken, "TakenCalls"),
+  "finished call": of(scheduler.arbitraryFinished, "FinishedCall"),
+  "cancelled calls": of(scheduler.arbitraryCancelled, "CancelledCalls"),
   "push body": {
     arbitrary: pushes.arbitraryBodyPush,
-    encode: (value) => Buffer.concat(encodePushBody(value as PushRequest) as Uint8Array[]),
-    decode: (bytes) => decodePushBody(bytes),
+    message: "PushRequest",
+    encode: (value) => encodePushBody(value as PushRequest) as Uint8Array,
+    decode: (bytes) => decodePush(bytes),
   },
   push: {
     arbitrary: pushes.arbitraryPush,
-    encode: (value) => Buffer.concat(encodePush(value as PushRequest)),
+    message: "PushRequest",
+    encode: (value) => encodePush(value as PushRequest),
     decode: (bytes) => decodePush(bytes),
   },
 };
 
 const names = Object.keys(samples);
-
-/** What `proto/messages.proto` calls each. */
-const protoNames: Readonly<Record<string, string>> = {
-  "push outcome": "PushOutcome",
-  "ingester outcome": "IngesterOutcome",
-  "push body": "PushBodyRequest",
-  "select request": "SelectRequest",
-  "held changes request": "HeldChangesRequest",
-  "held changes": "HeldChanges",
-  "changes request": "ChangesRequest",
-  "changes answer": "ChangesAnswer",
-  selection: "Selection",
-  "scan call": "ScanCall",
-  "volume call": "VolumesCall",
-  "match call": "MatchesCall",
-  "matched rows": "MatchedRows",
-  "digest call": "DigestsCall",
-  "row hash call": "RowHashesCall",
-  "minute digests": "MinuteDigests",
-  "placed hashes": "PlacedHashes",
-  "deletes request": "DeletesRequest",
-  "deletes answer": "DeletesAnswer",
-  "label call": "LabelsCall",
-  "duplicate call": "DuplicatesCall",
-  "row mask": "RowMask",
-  "flush request": "FlushRequest",
-  "release request": "ReleaseRequest",
-  released: "Released",
-  "measure answer": "MeasureAnswer",
-  "query request": "QueryRequest",
-  "query answer": "QueryAnswer",
-  "volume request": "VolumeRequest",
-  "volume answer": "VolumeAnswer",
-  "catalog request": "CatalogRequest",
-  "streams request": "StreamsRequest",
-  "streams answer": "StreamsAnswer",
-  "labels answer": "LabelsAnswer",
-  "catalog answer": "CatalogAnswer",
-  "tail request": "TailRequest",
-  "tail rows": "TailRows",
-  "patterns request": "PatternsRequest",
-  "found patterns": "FoundPatterns",
-  "sampled lines": "SampledLines",
-  "rule groups": "RuleGroupsAnswer",
-  outcome: "Outcome",
-  volumes: "VolumeOutcome",
-  streams: "StreamColumns",
-  texts: "TextList",
-  push: "PushRequest",
-};
 
 describe("a message comes back as it was sent", () => {
   it.each(names.filter((name) => name !== "push"))("%s", (name) => {
@@ -255,7 +175,7 @@ describe("a message comes back as it was sent", () => {
 
   it("push", () => {
     const property = fc.property(pushes.arbitraryPush, (push) => {
-      const found = decodePush(Buffer.concat(encodePush(push)));
+      const found = decodePush(encodePush(push));
       expect(found.tenant).toBe(push.tenant);
       expect(rowsOf(found.batch)).toEqual(rowsOf(push.batch));
       expect(found.batch.source).toEqual(push.batch.source);
@@ -269,9 +189,7 @@ describe("a message comes back as it was sent", () => {
       pushes.arbitraryPush,
       fc.integer({ min: 1, max: 300 }),
       (push, max) => {
-        const parts = [...encodePushInParts(push, max)].map((part) =>
-          decodePush(Buffer.concat(part)),
-        );
+        const parts = [...encodePushInParts(push, max)].map((part) => decodePush(part));
         expect(parts.flatMap(({ batch }) => rowsOf(batch))).toEqual(rowsOf(push.batch));
         expect(parts.every(({ tenant }) => tenant === push.tenant)).toBe(true);
         for (const { batch } of parts) {
@@ -289,7 +207,7 @@ describe("a message comes back as it was sent", () => {
     const filters = Array.from({ length: 1000 }, (_, i) => `c > ${i}`).join(" or ");
     for (const text of [sum, `{a="b"} | ${filters}`]) {
       const plan = planQuery(parseQuery(text), { ...params, direction: "forward" });
-      expect(decodeMessage(planCodec, encodeMessage(planCodec, plan))).toEqual(plan);
+      expect(decode("Plan", encode("Plan", plan))).toEqual(plan);
     }
   });
 });
@@ -298,8 +216,8 @@ describe("others read messages by proto/messages.proto", () => {
   const file = new URL("../../../../proto/messages.proto", import.meta.url);
   const { root } = protobuf.parse(readFileSync(file, "utf8"));
   it.each(names)("%s", (name) => {
-    const { arbitrary: values, encode, decode } = samples[name]!;
-    const type = root.lookupType(`skald.v1.${protoNames[name]}`);
+    const { arbitrary: values, encode, decode, message } = samples[name]!;
+    const type = root.lookupType(`skald.v1.${message}`);
     const property = fc.property(values, (value) => {
       const ours = encode(value);
       // A field that it does not know, or takes for something else, would not come back.

@@ -1,137 +1,56 @@
+import type { TakeBytes } from "@skald/kernels";
 import {
   type Batch,
   type BatchSource,
   type BatchStream,
-  type Labels,
+  errorCodeOf,
   levelInMetadata,
   levelNames,
-  type OtlpAttributeRule,
-  type OtlpMapping,
-  type OtlpReading,
   paddingBytes,
 } from "@skald/model";
-import type { Parts } from "@skald/transport/grpc";
-import {
-  bool,
-  decodeMessage,
-  double,
-  encodeMessage,
-  f64s,
-  field,
-  type MessageCodec,
-  message,
-  oneOf,
-  optional,
-  ProtoWriter,
-  rawBytes,
-  repeated,
-  text,
-  u8s,
-  u32s,
-  uint,
-  wires,
-} from "@skald/transport/protobuf";
-import type { PushOutcome, PushRefusal, PushRequest } from "../ingester.js";
-import { areBelow, ascends, textList, withPadding } from "./columns/columns.js";
-import { labelSets } from "./columns/labels.js";
+import { assembleBatch, decodeBody } from "@skald/push";
+import { damaged } from "@skald/transport/protobuf";
+import type { PushRequest } from "../ingester.js";
+import { decodeRaw, encodeRaw } from "./codec.js";
+import { areBelow, ascends, withPadding } from "./columns.js";
+import type { Raw } from "./types.js";
 
-/** A batch as it is sent: its columns, of `bytes` only what rows refer to if that is much less, and the body as it came. */
-interface WirePush {
-  readonly tenant: string;
-  readonly labels: readonly Labels[];
-  readonly texts: readonly string[];
-  readonly ordinals: Uint32Array;
-  readonly rowStarts: Uint32Array;
-  readonly rowEnds: Uint32Array;
-  readonly seconds: Float64Array;
-  readonly nanos: Uint32Array;
-  readonly lineStart: Uint32Array;
-  readonly lineLength: Uint32Array;
-  readonly metaStart: Uint32Array;
-  readonly metaName: Uint32Array;
-  readonly metaValueStart: Uint32Array;
-  readonly metaValueLength: Uint32Array;
-  readonly metaNames: readonly string[];
-  readonly levels: Uint8Array;
-  readonly source?: Omit<BatchSource, "body">;
-  readonly bytes: Uint8Array;
-  readonly padding: Uint8Array;
-  readonly body: Uint8Array;
+/** Decoding a larger body would hold up who gets it: this takes some 6 ms. */
+const maxDecodedBytes = 4 * 1024 * 1024;
+
+/**
+ * A push as the body that a client sent: a third of its columns, and decoding it again costs less than carrying them.
+ * Undefined where there is no such body.
+ */
+export function encodePushBody({ tenant, batch }: PushRequest): Uint8Array | undefined {
+  const { source, streams, levels } = batch;
+  if (source?.format !== "protobuf" || source.encoding !== "identity") return undefined;
+  if (batch.bytes.length > maxDecodedBytes) return undefined;
+  const sizeBytes = batch.rowCount + streams.length * bytesPerStream + source.body.length;
+  return encodeRaw(
+    "PushRequest",
+    {
+      ...noColumns,
+      tenant,
+      ...streamColumns(streams),
+      levels: levels.subarray(0, batch.rowCount),
+      source,
+      body: source.body,
+    },
+    sizeBytes + restBytes,
+  );
 }
 
-const otlpRule: MessageCodec<OtlpAttributeRule> = message<OtlpAttributeRule>({
-  action: field(1, oneOf(["index_label", "structured_metadata", "drop"])),
-  attributes: repeated(2, text),
-  regex: field(3, text),
-});
-
-const otlpMapping: MessageCodec<OtlpMapping> = message<OtlpMapping>({
-  resource: repeated(1, otlpRule),
-  scope: repeated(2, otlpRule),
-  log: repeated(3, otlpRule),
-  severityTextAsLabel: field(4, bool),
-});
-
-const otlpReading: MessageCodec<OtlpReading> = message<OtlpReading>({
-  mapping: field(1, otlpMapping),
-  receivedMs: optional(2, double),
-});
-
-export const source: MessageCodec<Omit<BatchSource, "body">> = message<Omit<BatchSource, "body">>({
-  format: field(1, oneOf(["protobuf", "json", "legacy_json", "otlp_protobuf", "otlp_json"])),
-  encoding: field(2, oneOf(["identity", "gzip", "deflate", "zstd", "lz4"])),
-  dropped: field(3, u32s),
-  otlp: optional(4, otlpReading),
-});
-
-const bytesField = 18;
-const paddingField = 19;
-const bodyField = 20;
-
-const wirePush: MessageCodec<WirePush> = message<WirePush>(
-  {
-    tenant: field(1, text),
-    labels: field(2, labelSets),
-    texts: field(3, textList),
-    ordinals: field(4, u32s),
-    rowStarts: field(5, u32s),
-    rowEnds: field(6, u32s),
-    seconds: field(7, f64s),
-    nanos: field(8, u32s),
-    lineStart: field(9, u32s),
-    lineLength: field(10, u32s),
-    metaStart: field(11, u32s),
-    metaName: field(12, u32s),
-    metaValueStart: field(13, u32s),
-    metaValueLength: field(14, u32s),
-    metaNames: field(15, textList),
-    levels: field(16, u8s),
-    source: optional(17, source),
-    bytes: field(bytesField, rawBytes),
-    padding: field(paddingField, rawBytes),
-    body: field(bodyField, rawBytes),
-  },
-  problemOf,
-);
-
-/** Of the bytes that a batch refers to, the share below which they are packed: copying all costs more than sending some more. */
-const minUsedShare = 0.6;
-/** Columns of a row take about this. */
-const bytesPerRow = 32;
-const restBytes = 4096;
-const none = new Uint8Array(0);
-const padding = new Uint8Array(paddingBytes);
-
-/** A push as parts of a message; the bytes of lines and the body as it came are not copied where that can be helped. */
-export function encodePush({ tenant, batch }: PushRequest): Parts {
+/** A push in columns, with the body that it came as. */
+export function encodePush({ tenant, batch }: PushRequest): Uint8Array {
   return encodeRows(tenant, batch, 0, batch.rowCount, batch.source);
 }
 
-/** A push as several messages of at most about so many bytes, but for rows that are larger; the body as it came is left out. */
+/** A push in columns as several messages of at most about `maxBytes`, but for larger rows, and without its body. */
 export function* encodePushInParts(
   { tenant, batch }: PushRequest,
   maxBytes: number,
-): Generator<Parts> {
+): Generator<Uint8Array> {
   let from = 0;
   let size = 0;
   for (let row = 0; row < batch.rowCount; row++) {
@@ -146,11 +65,20 @@ export function* encodePushInParts(
   yield encodeRows(tenant, batch, from, batch.rowCount, undefined);
 }
 
-/** Throws invalid_argument when the bytes are no push, or its columns do not fit together. */
-export function decodePush(encoded: Uint8Array): PushRequest {
-  const push = decodeMessage(wirePush, encoded);
-  const { tenant, labels, texts, ordinals, rowStarts, rowEnds, source: origin, ...rest } = push;
-  const { padding: _, body, bytes, seconds, lineLength, ...columns } = rest;
+/**
+ * Throws invalid_argument when the bytes are no push, its columns do not fit together, or it does not fit its body. A body
+ * is decoded into memory from `take`; columns are views of the message.
+ */
+export function decodePush(encoded: Uint8Array, take?: TakeBytes): PushRequest {
+  const push = decodeRaw("PushRequest", encoded);
+  const { tenant } = push;
+  return { tenant, batch: push.metaStart.length === 0 ? fromBody(push, take) : fromColumns(push) };
+}
+
+function fromColumns(push: Raw<"PushRequest">): Batch {
+  const problem = problemOf(push);
+  if (problem !== undefined) throw damaged(problem);
+  const { labels, texts, ordinals, rowStarts, rowEnds, source, body, lineLength } = push;
   const streams = labels.map(
     (own, i): BatchStream => ({
       labels: own,
@@ -160,27 +88,91 @@ export function decodePush(encoded: Uint8Array): PushRequest {
       rowEnd: rowEnds[i]!,
     }),
   );
-  const lineBytes = lineLength.reduce((total, length) => total + length, 0);
-  const batch: Batch = {
-    ...columns,
-    rowCount: seconds.length,
+  let lineBytes = 0;
+  for (let i = 0; i < lineLength.length; i++) lineBytes += lineLength[i]!;
+  return {
+    rowCount: push.seconds.length,
     streams,
-    seconds,
+    seconds: push.seconds,
+    nanos: push.nanos,
+    lineStart: push.lineStart,
     lineLength,
     lineBytes,
-    bytes: withPadding(bytes),
-    ...(origin === undefined ? {} : { source: { ...origin, body } }),
+    metaStart: push.metaStart,
+    metaName: push.metaName,
+    metaValueStart: push.metaValueStart,
+    metaValueLength: push.metaValueLength,
+    metaNames: push.metaNames,
+    levels: push.levels,
+    bytes: withPadding(push.bytes),
+    ...(source === undefined ? {} : { source: { ...source, body } }),
   };
-  return { tenant, batch };
 }
 
+function fromBody(push: Raw<"PushRequest">, take: TakeBytes | undefined): Batch {
+  const { labels, texts, ordinals, levels, source: origin, body } = push;
+  if (origin === undefined) throw damaged("it has no rows");
+  if (texts.length !== labels.length || ordinals.length !== labels.length)
+    throw damaged(notComplete);
+  if (!areLevels(levels)) throw damaged("a level is unknown");
+  const streams = labels.map((own, i) => ({
+    labels: own,
+    text: texts[i]!,
+    ordinal: ordinals[i]!,
+  }));
+  const source = { ...origin, body };
+  try {
+    const raw = decodeBody(source, undefined, take);
+    return assembleBatch(raw, { streams, dropped: origin.dropped, levels, source });
+  } catch (error) {
+    const code = errorCodeOf(error);
+    if (code !== "internal" && code !== "too_large") throw error;
+    throw damaged((error as Error).message);
+  }
+}
+
+/** Below this share of used bytes a batch is packed: copying all of them costs more than sending some more. */
+const minUsedShare = 0.6;
+/** Bytes that the columns of a row, a stream, and the rest of a push take, about. */
+const bytesPerRow = 32;
+const bytesPerStream = 256;
+const restBytes = 4096;
+const none = new Uint8Array(0);
+const noNumbers = new Uint32Array(0);
+const padding = new Uint8Array(paddingBytes);
+
+const noColumns = {
+  rowStarts: noNumbers,
+  rowEnds: noNumbers,
+  seconds: new Float64Array(0),
+  nanos: noNumbers,
+  lineStart: noNumbers,
+  lineLength: noNumbers,
+  metaStart: noNumbers,
+  metaName: noNumbers,
+  metaValueStart: noNumbers,
+  metaValueLength: noNumbers,
+  metaNames: [],
+  bytes: none,
+  padding: none,
+};
+
+function streamColumns(streams: readonly BatchStream[]) {
+  return {
+    labels: streams.map(({ labels }) => labels),
+    texts: streams.map(({ text }) => text),
+    ordinals: Uint32Array.from(streams, ({ ordinal }) => ordinal),
+  };
+}
+
+/** Rows `[from, to)`. `origin` is the body that they came as. */
 function encodeRows(
   tenant: string,
   batch: Batch,
   from: number,
   to: number,
   origin: BatchSource | undefined,
-): Parts {
+): Uint8Array {
   const isWhole = from === 0 && to === batch.rowCount;
   const streams = isWhole
     ? batch.streams
@@ -198,13 +190,13 @@ function encodeRows(
   };
   const packed = pack(batch.bytes, lines, values);
   const metaStart = batch.metaStart.subarray(from, to + 1);
-  const head = encodeMessage<WirePush>(
-    wirePush,
+  const rowBytes = (to - from) * bytesPerRow + (pairTo - pairFrom) * 12 + restBytes;
+  const sizeBytes = rowBytes + streams.length * bytesPerStream + packed.bytes.length;
+  return encodeRaw(
+    "PushRequest",
     {
       tenant,
-      labels: streams.map(({ labels }) => labels),
-      texts: streams.map(({ text: own }) => own),
-      ordinals: Uint32Array.from(streams, ({ ordinal }) => ordinal),
+      ...streamColumns(streams),
       rowStarts: Uint32Array.from(streams, ({ rowStart }) => clip(rowStart)),
       rowEnds: Uint32Array.from(streams, ({ rowEnd }) => clip(rowEnd)),
       seconds: batch.seconds.subarray(from, to),
@@ -218,28 +210,12 @@ function encodeRows(
       metaNames: batch.metaNames,
       levels: batch.levels.subarray(from, to),
       ...(origin === undefined ? {} : { source: origin }),
-      bytes: none,
-      padding: none,
-      body: none,
+      bytes: packed.bytes,
+      padding,
+      body: origin?.body ?? none,
     },
-    (to - from) * bytesPerRow + (pairTo - pairFrom) * 12 + restBytes,
+    sizeBytes + (origin?.body.length ?? 0),
   );
-  return [
-    head,
-    prefixOf(bytesField, packed.bytes),
-    packed.bytes,
-    prefixOf(paddingField, padding),
-    padding,
-    ...(origin === undefined ? [] : [prefixOf(bodyField, origin.body), origin.body]),
-  ];
-}
-
-/** What goes before bytes that are a field of their own. */
-export function prefixOf(number: number, { length }: Uint8Array): Uint8Array {
-  const writer = new ProtoWriter(0);
-  writer.tag(number, wires.bytes);
-  writer.varint(length);
-  return writer.finish();
 }
 
 interface Ranges {
@@ -281,15 +257,16 @@ function bytesOfRow({ lineLength, metaStart, metaValueLength }: Batch, row: numb
 }
 
 const nsPerSecond = 1_000_000_000;
+const notComplete = "streams are not complete";
 
-/** What would make whoever works on the columns read outside of them. */
-function problemOf(push: WirePush): string | undefined {
+/** What would make code behind the message read outside of the columns. */
+function problemOf(push: Raw<"PushRequest">): string | undefined {
   const { labels, texts, ordinals, rowStarts, rowEnds, seconds, nanos, levels, bytes } = push;
   const { lineStart, lineLength, metaStart, metaName, metaValueStart, metaValueLength } = push;
   const { length: rows } = seconds;
   const { length: pairs } = metaName;
   if ([texts, ordinals, rowStarts, rowEnds].some(({ length }) => length !== labels.length))
-    return "streams are not complete";
+    return notComplete;
   if ([nanos, levels, lineStart, lineLength].some(({ length }) => length !== rows))
     return "columns are not of one length";
   if (metaValueStart.length !== pairs || metaValueLength.length !== pairs)
@@ -309,7 +286,7 @@ function problemOf(push: WirePush): string | undefined {
 }
 
 /** Whether each is the code of a level. */
-export function areLevels(levels: Uint8Array): boolean {
+function areLevels(levels: Uint8Array): boolean {
   for (let i = 0; i < levels.length; i++) {
     if (levels[i]! >= levelNames.length && levels[i] !== levelInMetadata) return false;
   }
@@ -333,25 +310,3 @@ function areWithin(starts: Uint32Array, lengths: Uint32Array, size: number): boo
   for (let i = 0; i < starts.length; i++) if (starts[i]! + lengths[i]! > size) return false;
   return true;
 }
-
-const refusal: MessageCodec<PushRefusal> = message<PushRefusal>({
-  status: field(1, uint),
-  reason: field(2, text),
-  message: field(3, text),
-  entries: field(4, uint),
-  bytes: field(5, uint),
-});
-
-export const pushOutcome: MessageCodec<PushOutcome> = message<PushOutcome>({
-  refusals: repeated(1, refusal),
-});
-
-/** What an ingester says of a push, and of itself: whether it takes pushes as bodies. */
-export interface IngesterOutcome extends PushOutcome {
-  readonly takesBodies: boolean;
-}
-
-export const ingesterOutcome: MessageCodec<IngesterOutcome> = message<IngesterOutcome>({
-  refusals: repeated(1, refusal),
-  takesBodies: field(2, bool),
-});

@@ -183,8 +183,13 @@ describe("answers in pieces", () => {
           valueHashes: new Uint32Array(2 * all.length),
         };
         const label = isLabelled ? "tenant" : undefined;
+        const renamed = (set: Readonly<Record<string, string>>) =>
+          Object.entries(set).map(([name, value]) => [
+            name === "tenant" ? "original_tenant" : name,
+            value,
+          ]);
         const want = data.map((set) =>
-          isLabelled && set.tenant === undefined ? { tenant: "t", ...set } : set,
+          isLabelled ? { tenant: "t", ...Object.fromEntries(renamed(set)) } : set,
         );
         expect(joined(encodeSeries([{ tenant: "t", streams: [streams] }], label))).toBe(
           `${jsonText({ status: "success", data: want })}\n`,

@@ -95,23 +95,21 @@ export function* encodeSeries(found: Iterable<TenantStreams>, tenantLabel?: stri
   yield* out.rest();
 }
 
-/** The inner text of the JSON object of each label set; one that has a label of that name itself keeps it. */
+/** The inner text of the JSON object of each label set; a label of that name that a stream has itself is `original_...`. */
 function* labelSets(found: Iterable<TenantStreams>, tenantLabel?: string): Generator<string> {
   for (const { tenant, streams } of found) {
     const first = tenantLabel === undefined ? "" : `${jsonText(tenantLabel)}:${jsonText(tenant)}`;
     for (const list of streams) {
       const { starts, pairs, names, pairNames } = list;
-      const nameTexts = names.map((name) => `${jsonText(name)}:`);
+      const nameTexts = names.map(
+        (name) => `${jsonText(name === tenantLabel ? `original_${name}` : name)}:`,
+      );
       const values = pairValues(list);
       const texts = values.map(
         (value, pair) => `${nameTexts[pairNames[pair] as number]}${quickText(value)}`,
       );
-      const isTenant = (pair: number) => names[pairNames[pair] as number] === tenantLabel;
-      const mayHaveOwn = tenantLabel !== undefined && names.includes(tenantLabel);
       for (let stream = 0; stream < streamCountOf(list); stream++) {
-        const hasOwn =
-          mayHaveOwn && pairs.subarray(starts[stream], starts[stream + 1]).some(isTenant);
-        let text = hasOwn ? "" : first;
+        let text = first;
         for (let at = starts[stream] as number; at < (starts[stream + 1] as number); at++) {
           text += `${text === "" ? "" : ","}${texts[pairs[at] as number]}`;
         }

@@ -69,12 +69,14 @@ describe("detectFields", () => {
       ["a:int:logfmt::1"],
     ],
     [
-      "a type by the last stream",
-      [
-        { line: "v=1", stream: { app: "b" } },
-        { line: "v=1.5", stream: { app: "c" } },
-      ],
-      ["v:float:logfmt::1|1.5"],
+      "the type of most values",
+      [{ line: "v=1KB s=up" }, { line: "v=2MB s=1" }, { line: "v=7 s=down" }],
+      ["s:string:logfmt::up|1|down", "v:bytes:logfmt::1KB|2MB|7"],
+    ],
+    [
+      "numbers, whole and not",
+      [{ line: "v=1" }, { line: "v=2" }, { line: "v=1.5", stream: { app: "c" } }],
+      ["v:float:logfmt::1|2|1.5"],
     ],
   ])("finds in %s", (_case, rows, want) => {
     expect(told(rows)).toEqual(want);

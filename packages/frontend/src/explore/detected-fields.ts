@@ -31,26 +31,26 @@ const errorNames = new Set(["__error__", "__error_details__"]);
 export function detectFields(result: LogResult, limit: number): DetectedField[] {
   const fields = new Map<string, FieldFacts>();
   const parsers = parseRows(result);
-  const add = (label: string, value: string, group: number): FieldFacts | undefined => {
+  const add = (label: string, value: string): FieldFacts | undefined => {
     let field = fields.get(label);
     if (field === undefined) {
       if (fields.size >= limit) return undefined;
       field = new FieldFacts(label);
       fields.set(label, field);
     }
-    field.add(value, group);
+    field.add(value);
     return field;
   };
   const groups = groupLogRows(result, "all");
-  for (const [group, { rows }] of groups.entries()) {
+  for (const { rows } of groups) {
     for (const row of rows) {
       const { categories } = result.labels[result.labelSet[row]!] as RowLabels;
-      for (const [label, value] of pairsOf(categories.structuredMetadata)) add(label, value, group);
+      for (const [label, value] of pairsOf(categories.structuredMetadata)) add(label, value);
       const found = parsers(row);
       const parsed = new Map([...(found?.pairs ?? []), ...pairsOf(categories.parsed)]);
       for (const [label, value] of parsed) {
         if (errorNames.has(label)) continue;
-        const field = add(label, value, group);
+        const field = add(label, value);
         if (found !== undefined) field?.see(found.parser, found.text, categories.stream);
       }
     }
@@ -61,22 +61,31 @@ export function detectFields(result: LogResult, limit: number): DetectedField[] 
 /** What is known of a field so far. */
 class FieldFacts implements DetectedField {
   readonly label: string;
-  type: FieldType = "string";
   readonly values = new Set<string>();
+  /** By value. */
+  readonly #typeOf = new Map<string, FieldType>();
+  /** Rows by the type of their value. */
+  readonly #rows = new Map<FieldType, number>();
   readonly parsers: ParserName[] = [];
   jsonPath: readonly string[] | undefined;
-
-  #group = -1;
 
   constructor(label: string) {
     this.label = label;
   }
 
-  /** The first value in a stream says what the field is there; the last stream decides. */
-  add(value: string, group: number): void {
-    if (group !== this.#group) this.type = fieldTypeOf(value);
-    this.#group = group;
+  /** The type that the values of most rows have; integers among other numbers are numbers like them. */
+  get type(): FieldType {
+    const [first = "string", ...others] = this.#rows.keys();
+    const rowsOf = (type: FieldType) => this.#rows.get(type) ?? 0;
+    const most = others.reduce((best, type) => (rowsOf(type) > rowsOf(best) ? type : best), first);
+    return most === "int" && rowsOf("float") > 0 ? "float" : most;
+  }
+
+  add(value: string): void {
     this.values.add(value);
+    const type = this.#typeOf.get(value) ?? fieldTypeOf(value);
+    this.#typeOf.set(value, type);
+    this.#rows.set(type, (this.#rows.get(type) ?? 0) + 1);
   }
 
   see(parser: ParserName, text: () => string, stream: Labels): void {

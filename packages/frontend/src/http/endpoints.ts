@@ -3,11 +3,20 @@ import {
   compilePipeline,
   type Expr,
   formatQuery,
+  type LogResult,
   type MetricExpr,
   parseQuery,
   parseSelector,
+  type QueryResult,
 } from "@skald/logql";
-import { invalidArgument, nsPerSecond, parseSize, SkaldError, type TimeRange } from "@skald/model";
+import {
+  formatGoDuration,
+  invalidArgument,
+  nsPerSecond,
+  parseSize,
+  SkaldError,
+  type TimeRange,
+} from "@skald/model";
 import { type HttpResponse, jsonResponse, jsonTextResponse } from "@skald/transport";
 import {
   encodeFields,
@@ -116,7 +125,9 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
       return { status: 200, headers: { "content-type": parquetType }, body: encodeParquet(result) };
     }
     const categorize = wantsCategories({ headers });
-    return jsonTextResponse(200, encodeQueryResult(result, stats, { categorize }));
+    const warnings = [...result.warnings, ...cutWarnings(planned, result)];
+    const told = { ...result, warnings };
+    return jsonTextResponse(200, encodeQueryResult(told, stats, { categorize }));
   };
   return {
     query_range: endpoint({ plan: planRange, isLight, answer }),
@@ -164,6 +175,21 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
       }),
     }),
   };
+}
+
+/** What an answer may lack because the request asked for no more of it. */
+function cutWarnings({ params }: PlannedQuery, result: QueryResult | LogResult): string[] {
+  if (result.kind !== "streams") return [];
+  const { limit, intervalNs } = params;
+  const warnings: string[] = [];
+  if (result.rowCount >= limit) {
+    warnings.push(`the limit of ${limit} lines was reached: there may be more`);
+  }
+  if (intervalNs > 0n) {
+    const interval = formatGoDuration(intervalNs);
+    warnings.push(`lines less than ${interval} behind another were left out, as interval asks`);
+  }
+  return warnings;
 }
 
 /** Nodes of an expression that is evaluated in next to no time. */
@@ -317,8 +343,7 @@ function exploreEndpoints(frontend: Frontend) {
         const matchers = parseSelector(params.get("query") ?? "");
         const { startNs, endNs } = parseOrderedBounds(params, frontend.nowNs());
         const seconds = Number(parseStep(params, startNs, endNs)) / 1e9;
-        const steps = Math.max(1, Math.floor(seconds / minPatternStepSeconds));
-        const stepSeconds = steps * minPatternStepSeconds;
+        const stepSeconds = Math.max(minPatternStepSeconds, Math.floor(seconds));
         return { matchers, fromNs: startNs, toNs: endNs + 1n, stepSeconds };
       },
       answer: (value) => ({ value }),

@@ -6,7 +6,7 @@ import { defaultLimits } from "@skald/runtime/config";
 import { Frontend } from "../frontend.js";
 import type { QueryTenantLimits } from "../limits/limits.js";
 import { serverOf } from "../testing/api.js";
-import type { QueryEndpoint } from "./endpoints.js";
+import { type QueryEndpoint, queryEndpoints } from "./endpoints.js";
 
 const secondNs = 1_000_000_000n;
 const start = 1_795_000_000n;
@@ -139,7 +139,12 @@ describe("volumes", () => {
     ],
     ["detected_fields", { query: 'rate({a="b"}[1m])' }, 400, "only log selector is supported"],
     ["detected_fields", { ...selector, limit: "x" }, 400, 'strconv.Atoi: parsing "x"'],
-    ["detected_fields", { ...selector, line_limit: "0" }, 400, "limit must be a positive value"],
+    [
+      "detected_fields",
+      { ...selector, line_limit: "0" },
+      400,
+      "line_limit must be a positive value",
+    ],
   ] as const)(
     "and others refuse what they cannot read: %s %j",
     async (endpoint, params, status, text) => {
@@ -194,4 +199,18 @@ describe("index statistics", () => {
     const whole = JSON.parse(await apiOf().call("index_shards", selector));
     expect(whole.shards).toHaveLength(1);
   });
+});
+
+it.each([
+  ["11", 11],
+  ["1m30s", 90],
+  ["3", 10],
+])("patterns with the step %s are asked for every %i seconds", (step, want) => {
+  const frontend = new Frontend({ clock: { nowMs: () => Number(start) * 1000 } });
+  const params = new URLSearchParams({ ...selector, step });
+  const request = { ...{ method: "GET", path: "", headers: {}, variables: {} }, params };
+  const { patterns } = queryEndpoints(frontend, { parquetAnswers: false });
+  const asker = {} as Parameters<typeof patterns.plan>[1];
+  const asked = patterns.plan(request as Parameters<typeof patterns.plan>[0], asker);
+  expect(asked.stepSeconds).toBe(want);
 });

@@ -83,7 +83,7 @@ export const queryDocs = {
     params: [
       logql,
       ...lastHour,
-      limit,
+      { ...limit, says: "Most lines of an answer; `warnings` say when it was reached." },
       direction,
       step,
       {

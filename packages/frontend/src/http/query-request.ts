@@ -1,6 +1,7 @@
 import { invalidArgument } from "@skald/model";
 import { type HttpRequest, parseTenants, type TenantOptions } from "@skald/transport";
 import { encodingFlagHeaders } from "../encode/json.js";
+import { checkTextSize } from "../limits/check-limits.js";
 import { combineLimits, type QueryTenantLimits } from "../limits/limits.js";
 import type { Asker } from "../query-context.js";
 import type { EndpointRequest, QueryEndpoint } from "./endpoints.js";
@@ -30,6 +31,8 @@ export function queryRequest(
 ): QueryRequest {
   // A query is formatted for everybody.
   const tenants = endpoint === "format_query" ? [] : queryTenants(request, options);
+  const limits = combineLimits((tenants.length === 0 ? [""] : tenants).map(options.limitsOf));
+  checkTextSize(request.params, limits);
   const headers: Record<string, string> = {};
   for (const name of formHeaders) {
     const value = request.headers[name];
@@ -38,7 +41,7 @@ export function queryRequest(
   return {
     endpoint,
     tenants,
-    limits: combineLimits(tenants.map(options.limitsOf)),
+    limits,
     actors: queryActors(request),
     queryTags: String(request.headers["x-query-tags"] ?? ""),
     variables: { ...request.variables },

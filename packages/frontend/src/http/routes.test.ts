@@ -31,6 +31,17 @@ describe("query_range", () => {
     expect(text).toContain("\\u003cb\\u003e");
   });
 
+  it.each<[Record<string, string>, string[] | undefined]>([
+    [{}, undefined],
+    [{ limit: "2" }, undefined],
+    [{ limit: "1" }, ["the limit of 1 lines was reached: there may be more"]],
+    [{ interval: "90s" }, ["lines less than 1m30s behind another were left out, as interval asks"]],
+  ])("warns of lines that are left out because of %j", async (params, warnings) => {
+    const { call } = makeApi(logs);
+    const answer = await call("/loki/api/v1/query_range", { query: '{app="a"}', ...params });
+    expect(bodyOf(answer).warnings).toEqual(warnings);
+  });
+
   it("keeps labels apart when asked to", async () => {
     const { call } = makeApi(logs);
     const headers = { "x-loki-response-encoding-flags": "other,categorize-labels" };
@@ -190,6 +201,24 @@ describe("query_range", () => {
       { points: { startNs: 1_794_999_930_000_000_000n, stepNs: 30_000_000_000n, count: 3 } },
       { fromNs: 1_794_999_931_000_000_000n, toNs: 1_795_000_019_500_000_000n },
     ]);
+  });
+
+  it.each([
+    ["/loki/api/v1/query_range", "query"],
+    ["/loki/api/v1/series", "match[]"],
+    ["/loki/api/v1/format_query", "query"],
+    ["/api/prom/query", "regexp"],
+  ])("refuses a text of %s that is longer than max_query_bytes", async (path, name) => {
+    const { call, bounds } = makeApi(logs, { max_query_bytes: 60 });
+    const long = `{app="${"a".repeat(60)}"}`;
+    await expect(call(path, { query: '{app="a"}', [name]: long })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(
+        /^the query has \d+ bytes, the limit is 60 \(max_query_bytes\)/,
+      ),
+    });
+    expect(bounds).toEqual([]);
+    expect((await call("/loki/api/v1/query_range", { query: '{app="a"}' })).status).toBe(200);
   });
 
   it("tells the querier how many bytes a query may read and hold", async () => {

@@ -8,8 +8,12 @@ import {
   type Route,
 } from "@skald/transport";
 import { jsonText } from "../encode/pieces.js";
+import { checkTextSize } from "../limits/check-limits.js";
 import { formatAnswer, type PatternParams, type QueryEndpoint } from "./endpoints.js";
 import { queryDocs } from "./query-docs.js";
+
+/** Longest query that a process without a frontend formats: it parses on its main thread. */
+const maxFormatBytes = 16 * 1024;
 
 const readMethods = ["GET", "POST"];
 const v1 = ["/service/api/v1", "/loki/api/v1"];
@@ -50,9 +54,11 @@ export function queryRoutes(
 
 /** The one endpoint that needs nothing but the language: every process answers it. */
 export function formatRoutes(): Route[] {
-  return queryRoutes((_endpoint, { params }) => formatAnswer(params.get("query") ?? "")).filter(
-    ({ path }) => path.endsWith("/format_query"),
-  );
+  const format = (_endpoint: QueryEndpoint, { params }: HttpRequest) => {
+    checkTextSize(params, { max_query_bytes: maxFormatBytes });
+    return formatAnswer(params.get("query") ?? "");
+  };
+  return queryRoutes(format).filter(({ path }) => path.endsWith("/format_query"));
 }
 
 export interface PatternRouteDeps {

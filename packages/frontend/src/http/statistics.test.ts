@@ -21,6 +21,7 @@ describe("statistics", () => {
       queueTime: 0,
       subqueries: 0,
       totalEntriesReturned: 1,
+      splits: 0,
       shards: 1,
       totalPostFilterLines: 0,
     });

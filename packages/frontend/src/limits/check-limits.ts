@@ -30,6 +30,23 @@ export function checkQueryLimits(
   checkMatchers(expr.kind === "log" ? [expr] : aggregations.map(({ log }) => log), limits);
 }
 
+/** Refuses texts that would take long to parse. They are not read yet, so the caller may be the main thread. */
+export function checkTextSize(
+  params: URLSearchParams,
+  { max_query_bytes: max }: Pick<QueryTenantLimits, "max_query_bytes">,
+): void {
+  if (max === 0) return;
+  const texts = textParams.flatMap((name) => params.getAll(name));
+  const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (size <= max) return;
+  throw invalidArgument(
+    `the query has ${size} bytes, the limit is ${max} (max_query_bytes); shorten the query or raise the limit of the tenant`,
+  );
+}
+
+/** Parameters that are parsed as LogQL or compiled as a regular expression. */
+const textParams = ["query", "match[]", "match", "regexp"];
+
 export function checkLength(lengthNs: bigint, limits: QueryTenantLimits): void {
   const maxNs = nsOfMs(limits.max_query_length);
   if (maxNs === 0n || lengthNs <= maxNs) return;

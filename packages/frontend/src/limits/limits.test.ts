@@ -4,6 +4,7 @@ import { combineLimits, type QueryTenantLimits } from "./limits.js";
 const none: QueryTenantLimits = {
   max_entries_limit_per_query: 0,
   max_query_series: 0,
+  max_query_bytes: 0,
   max_query_length: 0,
   max_query_lookback: 0,
   max_query_range: 0,

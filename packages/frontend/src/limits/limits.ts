@@ -8,6 +8,7 @@ export type QueryTenantLimits = Pick<
   Limits,
   | "max_entries_limit_per_query"
   | "max_query_series"
+  | "max_query_bytes"
   | "max_query_length"
   | "max_query_lookback"
   | "max_query_range"
@@ -35,6 +36,7 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
   return {
     max_entries_limit_per_query: least((limits) => limits.max_entries_limit_per_query),
     max_query_series: least((limits) => limits.max_query_series),
+    max_query_bytes: least((limits) => limits.max_query_bytes),
     max_query_length: least((limits) => limits.max_query_length),
     max_query_lookback: least((limits) => limits.max_query_lookback),
     max_query_range: least((limits) => limits.max_query_range),

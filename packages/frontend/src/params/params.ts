@@ -165,13 +165,14 @@ export function parseLimit(
   params: URLSearchParams,
   { names = ["limit"], fallback = defaultLimit, zeroIsFallback = false }: LimitParam = {},
 ): number {
-  const text = names.map((name) => params.get(name) ?? "").find((value) => value !== "") ?? "";
+  const name = names.find((one) => (params.get(one) ?? "") !== "") ?? "limit";
+  const text = params.get(name) ?? "";
   if (text === "" || (zeroIsFallback && text === "0")) return fallback;
   const limit = parseInt64(text);
   if (limit === undefined) throw invalidArgument(integerProblem("Atoi", text));
-  if (limit <= 0n) throw invalidArgument("limit must be a positive value");
+  if (limit <= 0n) throw invalidArgument(`${name} must be a positive value`);
   if (limit > maxUint32)
-    throw invalidArgument(`limit value ${limit} is out of range [0, ${maxUint32}]`);
+    throw invalidArgument(`${name} value ${limit} is out of range [0, ${maxUint32}]`);
   return Number(limit);
 }
 

@@ -1,5 +1,6 @@
 import type { QueryAnswer } from "@skald/contracts";
 import {
+  entriesOf,
   longestRangeNs,
   type MatrixResult,
   type MetricExpr,
@@ -75,17 +76,18 @@ export async function answerRange(query: MetricQuery, signal: AbortSignal): Prom
     return { result, stats: { ...stats, ...(opened === undefined ? {} : { caches }) } };
   }
   const parts = [...(opened?.known ?? []), ...fresh].sort((a, b) => a.from - b.from);
-  const stats: QueryStats = {
-    ...joinQueryStats(answers.map((answer) => answer.stats)),
-    subqueries: runs.length,
-    caches,
-    execSeconds: (performance.now() - started) / 1000,
-  };
   const series = joinStretches(parts);
   if (series.length > query.maxSeries) throw tooManySeries(query.maxSeries);
   const warnings = [...new Set(answers.flatMap(({ result }) => result.warnings))];
   const points = { startNs, stepNs, count: all.to + 1 };
   const result: MatrixResult = { kind: "matrix", points, series, warnings };
+  const stats: QueryStats = {
+    ...joinQueryStats(answers.map((answer) => answer.stats)),
+    subqueries: runs.length,
+    entriesReturned: entriesOf(result),
+    caches,
+    execSeconds: (performance.now() - started) / 1000,
+  };
   return { result, stats };
 }
 
@@ -128,7 +130,8 @@ export async function answerInstant(
   };
   const { answer, caches, isKept } = await keptAnswer(question, context, signal);
   const stats = isKept ? joinQueryStats([]) : answer.stats;
-  return { result: answer.result, stats: { ...stats, caches } };
+  const { result } = answer;
+  return { result, stats: { ...stats, caches, entriesReturned: entriesOf(result) } };
 }
 
 function paramsOf({ from, to }: PointRun, params: QueryParams): QueryParams {

@@ -109,9 +109,17 @@ const reductions: Readonly<Record<Reducer, Reduction>> = {
   avg: { add: addValue, finish: (count, sum) => sum / count },
   min: { add: addExtreme(1) },
   max: { add: addExtreme(-1) },
-  stdvar: { add: addSquares, finish: (count, _, squares) => squares / count },
-  stddev: { add: addSquares, finish: (count, _, squares) => Math.sqrt(squares / count) },
+  stdvar: { add: addSquares, finish: varianceOf },
+  stddev: {
+    add: addSquares,
+    finish: (count, mean, squares) => Math.sqrt(varianceOf(count, mean, squares)),
+  },
 };
+
+/** One sample differs from nothing, be it NaN or infinite. */
+function varianceOf(count: number, _mean: number, squares: number): number {
+  return count === 1 ? 0 : squares / count;
+}
 
 /** One group of a vector aggregation: its labels and the numbers of its series. */
 interface SeriesGroup {

@@ -1,4 +1,4 @@
-import { goDurationUnits, quote } from "@skald/model";
+import { goDurationUnits, parseGoDuration, quote } from "@skald/model";
 
 /** A value, or the text of the error that Go's strconv gives. */
 export type Parsed<T> = { readonly value: T } | { readonly error: string };
@@ -94,8 +94,10 @@ export function parseDurationText(text: string): Parsed<number> {
     rest = rest.slice(unit.length);
     total += Number(whole === "" ? 0 : whole) * scale;
     if (fraction !== "") total += Math.trunc(Number(`0.${fraction}`) * scale);
-    if (total >= maxNs) return invalid(text);
+    if (total > maxNs) return invalid(text);
   }
+  // Beyond 2^53 the sum is rounded: whether it fits into 64 bits is a question of single nanoseconds.
+  if (total === maxNs && parseGoDuration(text) === undefined) return invalid(text);
   return { value: sign * total };
 }
 

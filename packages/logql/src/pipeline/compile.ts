@@ -42,8 +42,9 @@ export function compilePipeline(options: PipelineOptions): Pipeline {
 export function compileStages(options: PipelineOptions): CompiledPipeline {
   const { stages } = options;
   const compiled = stages.map(compileStage);
-  const { behind, metadata } = analyseDemand(options, compiled);
-  const useful = usefulStages(options, behind, compiled);
+  const demand = analyseDemand(options, compiled);
+  const { behind, metadata } = demand;
+  const useful = usefulStages(options, demand, compiled);
   const labelFilters: LabelPrefilter[] = [];
   const lineFilters: LineFilter[] = [];
   const tail: TailStage[] = [];
@@ -181,6 +182,8 @@ function matcherNames(targets: readonly LabelTarget[]): readonly string[] {
 interface PipelineDemand {
   /** Behind stage i. */
   readonly behind: readonly Demand[];
+  /** True when a label is used behind stage i, even one that a stage between takes away. */
+  readonly isAsked: readonly boolean[];
   /** Labels of metadata that are looked at, and names that a parsed label may clash with. */
   readonly metadata: Demand;
 }
@@ -200,18 +203,26 @@ function analyseDemand(
     demand = plus(demand, [unwrap.label, ...unwrap.filters.flatMap(filterNames)]);
   }
   const behind: Demand[] = new Array(stages.length);
+  const isAsked: boolean[] = new Array(stages.length);
+  let isAskedBehind = !isEmpty(demand);
   let metadata: Demand = new Set();
   let parserFollows = false;
   for (let i = stages.length - 1; i >= 0; i--) {
     behind[i] = demand;
+    isAsked[i] = isAskedBehind;
     if (factsOf(stages[i]!).parses) {
       metadata = plus(metadata, demand);
       parserFollows = true;
     }
     const { leaves, asks = [] } = compiled[i]!;
     demand = plus(parserFollows ? demand : (leaves?.(demand) ?? demand), asks);
+    isAskedBehind ||= asks.length > 0;
   }
-  return { behind, metadata: withBaseNames(plus(metadata, demand)) };
+  return { behind, isAsked, metadata: withBaseNames(plus(metadata, demand)) };
+}
+
+function isEmpty(demand: Demand): boolean {
+  return demand !== "all" && demand.size === 0;
 }
 
 /** Names that a label filter looks at. */
@@ -228,8 +239,8 @@ function plus(demand: Demand, names: "all" | Iterable<string>): Demand {
 
 /** Adds `x` for `x_extracted`, which is `x` of the metadata or the line where the stream has `x`. */
 function withBaseNames(demand: Demand): Demand {
-  if (demand === "all" || demand.size === 0) return demand;
-  // Metadata can set the error state of a row, which filters and formats see.
+  if (demand === "all") return demand;
+  // Metadata can set the error state of a row, which filters and formats see, and which fails a metric query.
   const names = new Set([...demand, errorLabel, errorDetailsLabel]);
   for (const name of demand) {
     for (let base = name; base.endsWith(extractedSuffix); ) {
@@ -240,10 +251,13 @@ function withBaseNames(demand: Demand): Demand {
   return names;
 }
 
-/** False for each parser whose labels and line nothing uses: it is left out with its errors. */
+/**
+ * False for each parser that may be left out: nothing uses its labels or its line, and it cannot fail. A parser that
+ * can fail is left out, with its errors, when no label at all is used behind it.
+ */
 function usefulStages(
   { stages, output, countsLines }: PipelineOptions,
-  behind: readonly Demand[],
+  { behind, isAsked }: PipelineDemand,
   compiled: readonly CompiledStage[],
 ): readonly boolean[] {
   let isLineRead = output.kind === "log" || countsLines === true;
@@ -251,7 +265,8 @@ function usefulStages(
   for (let i = stages.length - 1; i >= 0; i--) {
     const stage = stages[i]!;
     const { parses, changesLine } = factsOf(stage);
-    useful[i] = !parses || (changesLine && isLineRead) || isDemanded(stage, behind[i]!);
+    const isUsed = isDemanded(stage, behind[i]!) || (isAsked[i]! && canFail(stage));
+    useful[i] = !parses || (changesLine && isLineRead) || isUsed;
     if (useful[i] && compiled[i]!.readsLine) isLineRead = true;
   }
   return useful;
@@ -264,6 +279,11 @@ function isDemanded(stage: Stage, demand: Demand): boolean {
   const extractions = "extractions" in stage ? stage.extractions : [];
   if (extractions.length === 0 || demandsErrors(demand)) return true;
   return extractions.some(({ label }) => isWanted(demand, label));
+}
+
+/** True for a parser that marks malformed lines with an error. */
+function canFail(stage: Stage): boolean {
+  return stage.kind === "logfmt" ? stage.strict : factsOf(stage).marksErrors;
 }
 
 function frontFilter(filter: LabelFilter): LabelPrefilter {

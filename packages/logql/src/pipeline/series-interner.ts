@@ -7,6 +7,7 @@ import {
   type CurrentLabels,
   errorDetailsLabel,
   errorLabel,
+  isParserError,
   labelState,
   type StreamContext,
 } from "./row/row-labels.js";
@@ -92,7 +93,9 @@ export class SeriesInterner implements SeriesTable {
   /** Series of the current row of a stream. */
   idOf(stream: StreamContext): number {
     const labels = this.#labels;
-    if (!this.#isLog && labels.error !== "" && !this.#asksForError) return this.#errorId();
+    if (!this.#isLog && labels.error !== "") {
+      if (!this.#asksForError || !isParserError(labels.error)) return this.#errorId();
+    }
     const key = this.#key;
     key.begin();
     if (this.#groups === undefined) this.#writeAll(stream);
@@ -126,9 +129,7 @@ export class SeriesInterner implements SeriesTable {
     const left = this.#leftSlots;
     key.putInt(stream.id);
     for (const { slot } of labels.metadata?.columns ?? []) {
-      const state = labels.state[slot];
-      const isTouched = state !== undefined && state !== labelState.untouched;
-      if (isTouched || left.has(slot) || !labels.isMetadata(slot)) continue;
+      if (left.has(slot) || !labels.isMetadata(slot)) continue;
       key.putInt((slot << 3) | labelState.metadata);
       key.putBytes(labels.foundBytes, labels.foundStart, labels.foundEnd);
     }

@@ -213,6 +213,20 @@ export interface LogResult {
   readonly warnings: readonly string[];
 }
 
+/** Rows or samples of an answer; a scalar has none. */
+export function entriesOf(result: QueryResult | LogResult): number {
+  switch (result.kind) {
+    case "streams":
+      return result.rowCount;
+    case "vector":
+      return result.samples.length;
+    case "matrix":
+      return result.series.reduce((sum, { at }) => sum + at.length, 0);
+    case "scalar":
+      return 0;
+  }
+}
+
 /** What the rows of one result stream are keyed by, and the same labels by origin. */
 export interface RowLabels {
   readonly labels: Labels;

@@ -39,6 +39,8 @@ export interface LogScan {
    * with a smaller `sequence` come first (a number below 2^53 of source and block), then the ones with a smaller row number.
    */
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection, sequence: number): void;
+  /** Rows that every stage let pass so far, those beyond the limit too. */
+  readonly passedRows: number;
   /** What was kept; the scan cannot be used afterwards. */
   finish(): LogPartial;
 }
@@ -64,6 +66,7 @@ const maxRememberedSeries = 20_000;
 class LogQueryScan implements LogScan {
   readonly needs: ColumnNeeds;
   readonly formula: NeedleFormula | undefined;
+  passedRows = 0;
   readonly #pipeline: Pipeline;
   readonly #best: BestRows;
   readonly #selection: LogSelection;
@@ -95,6 +98,7 @@ class LogQueryScan implements LogScan {
       this.#run = this.#pipeline.start(this.#runOptions);
     }
     const batch = this.#run.process(block, streams, wanted);
+    this.passedRows += batch.count;
     this.#streamKeys.start(block, streams);
     this.#addRows(block, batch, sequence);
     if (this.#best.isFull) this.#best.prune();

@@ -70,6 +70,17 @@ describe("a metric scan", () => {
     expect(answer(leaf, scanBlocks(leaf, memory))).toEqual(['{app="a"} 3 -']);
   });
 
+  it.each([
+    'sum(count_over_time({app="a"}[1m]))',
+    'sum by (app) (count_over_time({app="a"}[1m]))',
+    'sum by (app, __error__) (count_over_time({app="a"}[1m]))',
+    'count_over_time({app="a"}[1m])',
+    'sum(count_over_time({app="a"} | app="a" [1m]))',
+  ])("fails for an error in metadata: %s", (query) => {
+    const memory = makeBlock([rowAt(1), rowAt(2, { metadata: { __error__: "E" } })]);
+    expect(() => scanBlocks(leafOf(query), memory)).toThrow("pipeline error: 'E' for series");
+  });
+
   it("reads timestamps alone where a run crosses an edge", () => {
     const leaf = leafOf('sum by (app) (count_over_time({app="a"}[1m]))');
     const memory = makeBlock([rowAt(30), rowAt(60), rowAt(61)]);

@@ -39,6 +39,8 @@ export interface MetricScan {
   countsRun(block: BlockSummary, run: Pick<RunHeader, "minTime" | "maxTime">): boolean;
   /** Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. */
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void;
+  /** Rows that counted so far. */
+  readonly passedRows: number;
   /** What was accumulated; the scan cannot be used afterwards. */
   finish(): MetricPartial;
 }
@@ -124,6 +126,13 @@ class LeafScan implements MetricScan {
     } else {
       this.#addThroughPipeline(block, streams, selection, cursor);
     }
+  }
+
+  get passedRows(): number {
+    const { count, rows } = this.#cells;
+    let sum = 0;
+    for (let cell = 0; cell < count; cell++) sum += rows[cell]!;
+    return sum;
   }
 
   finish(): MetricPartial {

@@ -203,8 +203,9 @@ export function parseCapturingPattern(pattern: string): readonly PatternPiece[] 
 /** Parses the pattern of a `|>` line filter, whose captures have no names. Throws invalid_argument. */
 export function parseMatchingPattern(pattern: string): readonly PatternPiece[] {
   const pieces = parsePattern(pattern, false);
-  if (pieces.some((piece) => piece.kind === "capture" && piece.name !== "_")) {
-    throw invalidArgument("named captures are not allowed");
+  for (const piece of pieces) {
+    if (piece.kind !== "capture" || piece.name === "_") continue;
+    throw invalidArgument(`named captures are not allowed: found '<${piece.name}>'`);
   }
   return pieces;
 }

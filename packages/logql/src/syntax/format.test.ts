@@ -21,7 +21,10 @@ describe("one line", () => {
       '{a="b"} | a>5MB | b>20MB | c>1234B | d>1MiB',
       '{a="b"} | a>5.0MB | b>20MB | c>1234B | d>1048576B',
     ],
-    ['{a="b"} | a=~"b" | c!~"5.." | d=~"x`."', '{a="b"} | a=~"b" | c!~`5..` | d=~"x`."'],
+    [
+      '{a="b"} | a=~"b" | c!~"5.." | d=~"x`." | e=~"5.."',
+      '{a="b"} | a=~"b" | c!~"5.." | d=~"x`." | e=~`5..`',
+    ],
     ['{a="b"} | a = ip("::1")', '{a="b"} | a=ip("::1")'],
     ['{a="b"} | label_format x=y , z="{{.q}}"', '{a="b"} | label_format x=y,z="{{.q}}"'],
     ['{a="b"} | drop a, b="c" | keep d', '{a="b"} | drop a,b="c" | keep d'],

@@ -29,11 +29,10 @@ export function printLabelFilter(filter: LabelFilter): string {
   }
 }
 
-/** A regex that is more than a choice of words stands in back quotes, where that is possible. */
+/** The regex of `=~` that is more than a choice of words stands in back quotes, where that is possible. */
 function printStringFilter(matcher: Matcher): string {
   const { name, op, value } = matcher;
-  const regex = op === "=~" || op === "!~";
-  if (!regex || value.includes("`") || isSimpleRegex(value)) return formatMatcher(matcher);
+  if (op !== "=~" || value.includes("`") || isSimpleRegex(value)) return formatMatcher(matcher);
   return `${name}${op}\`${value}\``;
 }
 

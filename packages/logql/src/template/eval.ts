@@ -207,10 +207,9 @@ class Compiler {
   #command(command: Command, piped: Eval | undefined): Eval {
     const [first, ...rest] = command.args as readonly [Operand, ...Operand[]];
     const args = rest.map((operand) => this.#operand(operand));
+    if (first.kind === "function") return this.#call(first.name, args, command, piped);
     if (piped !== undefined) args.push(piped);
     switch (first.kind) {
-      case "function":
-        return this.#call(first.name, args, command);
       case "field":
       case "variable":
       case "group":
@@ -294,12 +293,15 @@ class Compiler {
     return this.#fail(at, text, `can't evaluate field ${name} in type ${typeName(value)}`);
   }
 
-  #call(name: string, args: readonly Eval[], command: Command): Eval {
-    if (name === "and" || name === "or") return this.#shortCircuit(name, args, command);
+  /** A piped value is the last argument, and is evaluated before the others. */
+  #call(name: string, args: readonly Eval[], command: Command, piped?: Eval): Eval {
+    if (name === "and" || name === "or") return this.#shortCircuit(name, args, command, piped);
     const fn = this.#source.functions.get(name) as TemplateFunction;
     const { at, text } = command;
     return (env) => {
+      const last = piped?.(env);
       const given = args.map((arg) => arg(env));
+      if (last !== undefined) given.push(last);
       const checked = this.#guard(at, text, "", () => checkArguments(name, fn.takes, given));
       const made = this.#guard(at, text, `error calling ${name}: `, () =>
         fn.call(checked, env.row),
@@ -310,18 +312,24 @@ class Compiler {
   }
 
   /** The first false (and) or true (or) argument, else the last. */
-  #shortCircuit(name: "and" | "or", args: readonly Eval[], { at, text }: Command): Eval {
+  #shortCircuit(
+    name: "and" | "or",
+    args: readonly Eval[],
+    { at, text }: Command,
+    piped: Eval | undefined,
+  ): Eval {
     const stopsAt = name === "or";
     return (env) => {
-      if (args.length === 0) {
+      if (args.length === 0 && piped === undefined) {
         return this.#fail(at, text, `wrong number of args for ${name}: want at least 1 got 0`);
       }
+      const last = piped?.(env);
       let value: Value = null;
       for (const arg of args) {
         value = arg(env);
-        if (isTrue(value) === stopsAt) break;
+        if (isTrue(value) === stopsAt) return value;
       }
-      return value;
+      return last === undefined ? value : last;
     };
   }
 

@@ -35,6 +35,7 @@ describe("templates", () => {
       "{{ eq .idx `1` `2` `3` }} {{ ne .app `x` }} {{ lt 1 2 }} {{ ge 1.5 1.5 }} {{ gt `b` `a` }}",
       "true true true true true",
     ],
+    ["{{ `x` | or false }} {{ `x` | or 1 }} {{ 0 | and 1 }} {{ 1 | and 0 }}", "x 1 0 0"],
     ["{{ and true false }} {{ or `` `b` }} {{ not true }} {{ and 1 0 2 }}", "false b false 0"],
     // values
     ["{{ index .app 0 }} {{ slice .app 1 3 }} {{ len .app }}", "103 au 5"],

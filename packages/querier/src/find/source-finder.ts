@@ -18,7 +18,7 @@ import {
   type SegmentRef,
   type TimeRange,
 } from "@skald/model";
-import { tenantLabelName } from "@skald/scan";
+import { shadowedName, tenantLabelName } from "@skald/scan";
 import type { CorruptSegments } from "./corrupt-segments.js";
 import {
   instanceOf,
@@ -338,7 +338,9 @@ export function selectTenants(
   matchers: readonly Matcher[],
 ): TenantSelector[] {
   if (tenants.length === 1) return [{ tenant: tenants[0] as string, matchers }];
-  const own = matchers.filter((matcher) => matcher.name !== tenantLabelName);
+  const own = matchers
+    .filter(({ name }) => name !== tenantLabelName)
+    .map((one) => (one.name === shadowedName ? { ...one, name: tenantLabelName } : one));
   const tests = matchers.filter((matcher) => matcher.name === tenantLabelName).map(compileMatcher);
   return tenants
     .filter((tenant) => tests.every((test) => test(tenant)))

@@ -22,4 +22,13 @@ describe("selectTenants", () => {
       want.map((name) => ({ tenant: name, tenantLabel: name, matchers: [app] })),
     );
   });
+
+  it("asks streams for their own label where the selector has `original___tenant_id__`", () => {
+    const original = { name: "original___tenant_id__", op: "=", value: "own" } as const;
+    const matchers = [{ ...original, name: "__tenant_id__" }];
+    expect(selectTenants(["a", "b"], [original])).toEqual(
+      ["a", "b"].map((name) => ({ tenant: name, tenantLabel: name, matchers })),
+    );
+    expect(selectTenants(["a"], [original])).toEqual([{ tenant: "a", matchers: [original] }]);
+  });
 });

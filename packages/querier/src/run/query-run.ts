@@ -13,7 +13,13 @@ import {
   type VolumeOutcome,
   type VolumePlan,
 } from "@skald/contracts";
-import type { Budget, LeafPlan, LogResult, QueryResult } from "@skald/logql";
+import {
+  type Budget,
+  entriesOf,
+  type LeafPlan,
+  type LogResult,
+  type QueryResult,
+} from "@skald/logql";
 import {
   addReadStats,
   emptyReadStats,
@@ -173,7 +179,7 @@ export class QueryRun {
       execSeconds: (performance.now() - this.#started) / 1000,
       // The frontend knows how long the query waited.
       queueSeconds: 0,
-      entriesReturned: result?.kind === "streams" ? result.rowCount : 0,
+      entriesReturned: result === undefined ? 0 : entriesOf(result),
       shards: this.#shards,
     };
   }

@@ -15,7 +15,7 @@ import type { Matcher } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 import { StreamCollector } from "@skald/scan";
 import { instanceOf, type PlannedSource, type Side } from "../find/order-sources.js";
-import type { Search, SourceFinder } from "../find/source-finder.js";
+import { type Search, type SourceFinder, selectTenants } from "../find/source-finder.js";
 import { estimateBytes, indexShare } from "./cut-tasks.js";
 import type { Scanners } from "./left-out-rows.js";
 import { shareOf } from "./query-run.js";
@@ -83,7 +83,9 @@ export class StreamLists {
     search: Search,
     signal: AbortSignal,
   ): Promise<{ parts: EncodedStreams[]; areDisjoint: boolean }> {
-    const { selectors, fromNs, toNs, label } = request;
+    const { fromNs, toNs, label } = request;
+    const selectors = selectorsFor(tenant, request);
+    if (selectors === undefined) return { parts: [], areDisjoint: true };
     const found: EncodedStreams[] = [];
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
     const sources = await this.#deps.finder.list(
@@ -119,6 +121,19 @@ export class StreamLists {
       areDisjoint: groups.length === 1 && jobs.every(({ part }) => part !== undefined),
     };
   }
+}
+
+/** The selectors of a request for the streams of one tenant; undefined when none chooses the tenant. */
+function selectorsFor(
+  tenant: string,
+  { selectors, tenants }: LabelsRequest,
+): readonly (readonly Matcher[])[] | undefined {
+  const own = selectors.flatMap((matchers) =>
+    selectTenants(tenants, matchers).flatMap((one) =>
+      one.tenant === tenant ? [one.matchers] : [],
+    ),
+  );
+  return own.length === 0 && selectors.length > 0 ? undefined : own;
 }
 
 /** Remembers how large lists were, for all queriers of a thread. */

@@ -211,6 +211,11 @@ const querySizes = {
     "matchers in one query",
     "querier.max-streams-matcher-per-query",
   ),
+  max_query_bytes: field.size(
+    "64KB",
+    "longest text of a query, of all its selectors together; 0: no limit",
+    "querier.max-query-bytes",
+  ),
   max_concurrent_tail_requests: field.integer(
     10,
     "tails of a tenant at a time",

@@ -68,7 +68,7 @@ function maskData(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-const secretName = /pass|secret|token|credential|authorization|api[-_]?key/i;
+const secretName = /pass|secret|token|credential|authorization|(api|access)[-_]?key/i;
 
 /** The configuration without anything set. */
 export function defaultsOf(section: SectionNode): Record<string, unknown> {

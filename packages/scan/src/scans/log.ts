@@ -36,6 +36,8 @@ export function scanLog(
   const stats = startStats(views);
   for (const view of views) scanView(view, { scan, plan, stats, context });
   const partial = scan.finish();
+  stats.postFilterLines = scan.passedRows;
+  stats.linesSent = partial.rowCount;
   const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
   return { partial, stats, streams };
 }
@@ -66,6 +68,7 @@ function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): voi
       countRead(stats, view, candidate, scan.needs.lines);
     }
   } finally {
+    stats.compressedBytes += reader.readBytes;
     reader.close();
   }
 }

@@ -53,6 +53,8 @@ export function scanMetric(
     }
   }
   const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
+  stats.postFilterLines = scans.passedRows;
+  stats.linesSent = stats.postFilterLines;
   return { partial: scans.finish(), stats, streams };
 }
 
@@ -75,6 +77,7 @@ function readCandidates(
       countRead(stats, view, candidate, scan.needs.lines);
     }
   } finally {
+    stats.compressedBytes += reader.readBytes;
     reader.close();
   }
 }
@@ -280,6 +283,10 @@ export class MetricScans {
       { ...this.#whole, candidates: wanted.filter((candidate) => held.has(candidate)) },
       { ...this.#rest, candidates: wanted.filter((candidate) => !held.has(candidate)) },
     ];
+  }
+
+  get passedRows(): number {
+    return this.#whole.scan.passedRows + (this.#rest?.scan.passedRows ?? 0);
   }
 
   /** Ends all scans and combines their results. */

@@ -30,7 +30,7 @@ import { StreamHashes } from "./collect-streams.js";
 
 /**
  * Counts rows and bytes of lines by labels and buckets of time. Headers count runs within one bucket; times count the rows of
- * other runs. Throws invalid_argument when there are too many groups.
+ * other runs, and in a segment each of them has the same share of the run's bytes. Throws invalid_argument when there are too many groups.
  */
 export function scanVolumes(
   { plan, sources }: VolumeTask<LocalRef>,
@@ -90,6 +90,8 @@ function countRuns({ table, plan, view, stats, context }: VolumeScan) {
       if (!cursor.holds(header.minTime[run]!, header.maxTime[run]!)) return true;
       const all = header.rowStart[run + 1]! - header.rowStart[run]!;
       const rows = all - (hasExcluded ? view.excludedIn(block, run) : 0);
+      // The lengths of lines in memory cost nothing.
+      if (rows < all && source.kind === "head") return true;
       const bytes = rows === all ? header.lineBytes[run]! : (header.lineBytes[run]! * rows) / all;
       table.add(header.stream[run]!, cursor.bucket, rows, bytes);
       return false;
@@ -113,7 +115,9 @@ function countRows(
     for (const candidate of cut) {
       context.check();
       const { block } = candidate;
-      const times = reader.read(block).timestamps();
+      const read = reader.read(block);
+      const times = read.timestamps();
+      const offsets = source.kind === "head" ? read.lines().offsets : undefined;
       const { stream, rowStart, lineBytes } = source.runs(block);
       forEachStretch(
         { runs: source.runs(block) },
@@ -125,7 +129,9 @@ function countRows(
             const first = row++;
             while (row < to && cursor.isSame(times[row]!)) row++;
             if (!isAsked) continue;
-            table.add(stream[run]!, cursor.bucket, row - first, share * (row - first));
+            const bytes =
+              offsets === undefined ? share * (row - first) : offsets[row]! - offsets[first]!;
+            table.add(stream[run]!, cursor.bucket, row - first, bytes);
             counted.add(block);
           }
         },

@@ -54,8 +54,8 @@ export class BlockReader {
   /** The memory of the block that was read last. */
   #buffers: Uint8Array[] = [];
   #ahead = 1;
-  /** Stored bytes read so far. */
-  #readBytes = 0;
+  /** Stored bytes of columns read so far. */
+  readBytes = 0;
 
   constructor(
     source: Source,
@@ -96,7 +96,7 @@ export class BlockReader {
     while (to - from < this.#ahead && this.#wanted.has(from - 1)) from--;
     const buffers: Uint8Array[] = [];
     const pages = this.#readPages({ from, to }, buffers);
-    this.#readBytes += pages?.sizeBytes ?? 0;
+    this.readBytes += pages?.sizeBytes ?? 0;
     const fetched = { pages, buffers, left: to - from };
     for (let one = from; one < to; one++) {
       this.#wanted.delete(one);
@@ -115,7 +115,7 @@ export class BlockReader {
       if (cached === undefined || !(error instanceof SlotsMissing)) throw error;
       for (const buffer of buffers) this.#memory?.give(buffer);
       const asked = Array.from({ length: blocks.to - blocks.from }, (_, i) => blocks.from + i);
-      const maxBytes = Math.max(minMissingBytes, this.#readBytes);
+      const maxBytes = Math.max(minMissingBytes, this.readBytes);
       throw new SlotsMissing(cached.missing([...asked, ...this.#wanted], this.#columns, maxBytes));
     }
   }

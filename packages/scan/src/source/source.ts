@@ -59,8 +59,6 @@ export interface Source {
   block(block: number, pages?: PageSet, memory?: PageMemory): Block;
   /** Reads columns of a range of blocks ahead, in few reads; undefined when they are in memory anyway. */
   readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet | undefined;
-  /** Stored bytes of a block; 0 when it is in memory. */
-  storedBytes(block: number): number;
   /** Set for a segment that may be only partly on this machine. */
   readonly cached?: CachedReads;
 }
@@ -88,7 +86,6 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
     block: (block, pages, memory) => segment.block(block, pages, memory),
     readPages: (blocks, columns, memory) => segment.readPages(blocks, columns, memory),
-    storedBytes: (block) => segment.header(block).storedBytes,
     ...(cached === undefined ? {} : { cached }),
   };
 }
@@ -133,7 +130,6 @@ export function openHead(ref: HeadView): Source {
     runs: (block) => blocks[block]!.runs,
     block: (block) => blocks[block]!,
     readPages: () => undefined,
-    storedBytes: () => 0,
   };
 }
 

@@ -202,7 +202,9 @@ function ownFormula(
 
 /** Statistics of a scan before its first block. */
 export function startStats(views: readonly SourceView[]): ReadStats {
-  const sourcesScanned = views.filter(({ blocks }) => blocks.from === 0 && blocks.to > 0).length;
+  const sourcesScanned = views.filter(
+    ({ blocks, streamCount }) => blocks.from === 0 && blocks.to > 0 && streamCount > 0,
+  ).length;
   return { ...emptyReadStats(), sourcesScanned, batches: 1 };
 }
 
@@ -217,7 +219,6 @@ export function countRead(stats: ReadStats, view: SourceView, read: Candidate, l
   }
   stats.decompressedLines += read.rows;
   stats.decompressedBytes += bytes;
-  stats.compressedBytes += source.storedBytes(read.block);
 }
 
 interface SelectedRuns {
@@ -359,7 +360,8 @@ function labelsIn(columns: readonly StreamColumn[], stream: number): Labels {
 }
 
 export const tenantLabelName = "__tenant_id__";
-const shadowedName = `original_${tenantLabelName}`;
+/** What rows of several tenants have in place of a `__tenant_id__` of their stream. */
+export const shadowedName = `original_${tenantLabelName}`;
 
 /** True for the labels that `withTenantLabel` may add. */
 function isTenantLabel(name: string): boolean {

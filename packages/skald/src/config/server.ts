@@ -73,6 +73,11 @@ const times = field.flagged("server.", {
 });
 
 const grpc = {
+  grpc_reflection_enabled: field.toggle(
+    false,
+    "serve gRPC reflection, by which tools such as grpcurl learn the calls",
+    "server.grpc-reflection-enabled",
+  ),
   grpc_server_max_recv_msg_size: field.size(
     "4MB",
     "largest call between services",

@@ -66,7 +66,7 @@ export function s3Block(prefix: string) {
     bucketnames: field.text("", "the bucket; several are refused", flag("buckets")),
     endpoint: field.text("", "host, or URL"),
     region: field.text("", "region; default: what the environment says"),
-    access_key_id: field.text("", "key id; without it AWS is asked as its tools do"),
+    access_key_id: field.secret("key id; without it AWS is asked as its tools do"),
     secret_access_key: field.secret("key"),
     session_token: field.secret("session token"),
     insecure: field.toggle(false, "speak HTTP"),
@@ -121,7 +121,7 @@ function newerS3() {
     region: field.text("", "region"),
     bucket_name: field.text("", "bucket"),
     secret_access_key: field.secret("key"),
-    access_key_id: field.text("", "key id"),
+    access_key_id: field.secret("key id"),
     session_token: field.secret("session token"),
     insecure: field.toggle(false, "speak HTTP"),
     bucket_lookup_type: field.choice(

@@ -1,7 +1,7 @@
 import { errorCodeOf, errorStatus } from "@skald/model";
+import type { EndedCall } from "@skald/rpc";
 import { type Logger, type Metrics, StretchRecorder } from "@skald/runtime";
 import type { CutObserver, RequestFacts, RequestObserver } from "@skald/transport";
-import type { EndedCall } from "@skald/transport/grpc";
 
 const MiB = 1024 * 1024;
 const messageBuckets = [1, 2.5, 5, 10, 25, 50, 100, 250].map((n) => n * MiB);

@@ -15,7 +15,7 @@ schema_config:
   configs: [{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}}]
 storage_config:
   aws:
-    access_key_id: us
+    access_key_id: who-asks
     secret_access_key: hush-hush
 server:
   log_level: warn
@@ -121,6 +121,8 @@ describe("/config", () => {
     expect(text).toMatch(/^auth_enabled: false$/m);
     expect(text).toMatch(/^limits_config:$/m);
     expect(text).toMatch(/^ {4}secret_access_key: "?\*{8}"?$/m);
+    expect(text).toMatch(/^ {4}access_key_id: "?\*{8}"?$/m);
+    expect(text).not.toContain("who-asks");
     expect(text).not.toContain("hush-hush");
   });
 

@@ -1,21 +1,15 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { type ScheduledCall, scheduledCall } from "@skald/contracts";
 import { SkaldError } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
 import { Scheduler } from "@skald/scheduler";
-import { encodeMessage } from "@skald/transport/protobuf";
 
 import {
   byMethodCall,
-  connectTo,
   endAll,
   endLater,
-  labelQuerier,
   makeScheduler,
   never,
   overSocket,
-  serveOne,
-  startTaking,
   until,
 } from "./testing/schedulers.js";
 
@@ -103,22 +97,6 @@ describe.each([
     query.abort(new SkaldError("cancelled", "the client is gone"));
     await expect(asked).rejects.toMatchObject({ code: "cancelled" });
     await until(() => scheduler.waiting === 0);
-  });
-});
-
-it("throws what a querier threw where the frontend is an older one", async () => {
-  const { scheduler, address } = await serveOne();
-  const connection = connectTo(address);
-  startTaking(
-    scheduler,
-    labelQuerier(() => Promise.reject(new SkaldError("unavailable", "no way to the store"))),
-  );
-  const call = { method: "labels", tenant: "t", actors: [], body: new Uint8Array(0), avoid: [] };
-  const asked = encodeMessage(scheduledCall, call as ScheduledCall);
-  const path = "/skald.v1.Scheduler/Run";
-  const options = { signal: never, deadlineMs: undefined };
-  await expect(connection.call(path, [asked], options)).rejects.toMatchObject({
-    code: "unavailable",
   });
 });
 

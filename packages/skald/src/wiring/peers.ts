@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { isIP } from "node:net";
 import { errorCodeOf, type SteadyClock, steadyClock, unavailable } from "@skald/model";
 import { rankFor } from "@skald/ring";
+import { GrpcConnection, type GrpcConnectionOptions } from "@skald/rpc";
 import { type Logger, repeat, type Sleep } from "@skald/runtime";
-import { GrpcConnection, type GrpcConnectionOptions } from "@skald/transport/grpc";
 import type { OwnRing, WatchedRing } from "./rings.js";
 
 /** The instances of a service that are known now. */

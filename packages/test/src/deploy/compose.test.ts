@@ -85,19 +85,25 @@ describe("docker-compose.yml", () => {
     const count = ([name, service]: [string, Fields]) => `${name} ${service.scale ?? 1}`;
     const cluster = services.filter(([, { profiles }]) => asList(profiles).includes("cluster"));
     expect(cluster.map(count).sort()).toEqual([
-      "compactor 1",
+      "compactor 2",
       "distributor 2",
       "gateway 1",
-      "index-gateway 1",
+      "index-gateway 2",
       "ingester 3",
+      "pattern-ingester 2",
       "querier 2",
-      "query-frontend 1",
-      "query-scheduler 1",
+      "query-frontend 2",
+      "query-scheduler 2",
       "redis 1",
-      "ruler 1",
+      "ruler 2",
       "s3 1",
       "s3-setup 1",
     ]);
+  });
+
+  it("has two of every service of ours at least", () => {
+    const ours = services.filter(([name, { image }]) => image === "skald:dev" && name !== "skald");
+    expect(ours.filter(([, { scale }]) => !(Number(scale) >= 2)).map(([name]) => name)).toEqual([]);
   });
 
   it("builds its image once in a profile, and pulls it never", () => {

@@ -35,9 +35,13 @@ function chartConfig(values: Fields): string {
   return String(at(map, "data", "config.yaml"));
 }
 
-const distributed = `
-deploymentMode: Distributed
+const inBucket = (mode: string) => `
+deploymentMode: ${mode}
 loki:
+  pattern_ingester: { enabled: true }
+  ingester: { chunk_encoding: snappy }
+  querier: { max_concurrent: 4 }
+  tracing: { enabled: false }
   storage: { type: s3, bucketNames: { chunks: logs }, s3: { endpoint: https://s3.example, accessKeyId: a, secretAccessKey: b } }
 `;
 
@@ -53,7 +57,8 @@ it.each([
     () => readText("deploy/k8s/overlays/cluster/config.yaml"),
   ],
   ["that of the chart, one process", () => chartConfig({})],
-  ["that of the chart, a cluster", () => chartConfig(parseYaml(distributed))],
+  ["that of the chart, a cluster", () => chartConfig(parseYaml(inBucket("Distributed")))],
+  ["that of the chart, in three parts", () => chartConfig(parseYaml(inBucket("SimpleScalable")))],
 ])("the program takes %s", async (_, text) => {
   const file = join(makeFolder(), "config.yaml");
   writeFileSync(file, text());

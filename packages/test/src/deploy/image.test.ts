@@ -107,7 +107,9 @@ describe("health.mjs", () => {
 describe("prepare-shutdown.mjs", () => {
   const authority = new TestAuthority("cluster");
   const account = makeFolder();
+  const data = makeFolder();
   const asked: string[] = [];
+  let isSet = false;
   let apiPort = 0;
   let ingesterPort = 0;
 
@@ -126,8 +128,11 @@ describe("prepare-shutdown.mjs", () => {
     apiPort = await listen(api);
     ingesterPort = await listen(
       createServer(({ method, url }, response) => {
-        asked.push(`${method} ${url}`);
-        response.writeHead(204).end();
+        if (method !== "GET") {
+          asked.push(`${method} ${url}`);
+          isSet = method === "POST";
+        }
+        response.end(isSet ? "set\n" : "unset\n");
       }),
     );
   });
@@ -137,6 +142,7 @@ describe("prepare-shutdown.mjs", () => {
     const env = {
       POD_NAME: pod,
       SKALD_ACCOUNT_FOLDER: account,
+      SKALD_DATA_FOLDER: data,
       SKALD_URL: `http://127.0.0.1:${ingesterPort}`,
       KUBERNETES_SERVICE_HOST: "127.0.0.1",
       KUBERNETES_SERVICE_PORT: String(apiPort),
@@ -154,14 +160,25 @@ describe("prepare-shutdown.mjs", () => {
     ]);
   });
 
-  it("lets a pod that will come back end as it is", async () => {
+  it("undoes what it asked itself when the pod will come back after all", async () => {
     expect((await run("ingester-2")).at(-1)).toBe("DELETE /ingester/prepare_shutdown");
+  });
+
+  it("lets a pod that will come back end as it is, also when an operator prepared its end", async () => {
+    const [, ...others] = await run("ingester-2");
+    expect(others).toEqual([]);
+    isSet = true;
+    const [, ...more] = await run("ingester-2");
+    expect([more, isSet]).toEqual([[], true]);
+    isSet = false;
   });
 
   it("prepares when it cannot ask", async () => {
     const post = "POST /ingester/prepare_shutdown";
     expect((await run("other-0")).at(-1)).toBe(post);
+    isSet = false;
     expect(await run("ingester-0", { KUBERNETES_SERVICE_PORT: "1" })).toEqual([post]);
+    isSet = false;
     expect(await run("none")).toEqual([post]);
   });
 });

@@ -31,6 +31,17 @@ describe.each(overlays)("%s", (folder) => {
 });
 
 describe("the cluster", () => {
+  it("has two pods of every service at least, but for Redis", () => {
+    const least = (name: string) =>
+      ofKind(cluster, "HorizontalPodAutoscaler").find((one) => nameOf(one) === name);
+    const few = workloadsOf(cluster).filter((object) => {
+      const pods =
+        at(object, "spec", "replicas") ?? at(least(nameOf(object)), "spec", "minReplicas");
+      return !(Number(pods) >= 2);
+    });
+    expect(few.map(nameOf)).toEqual(["redis"]);
+  });
+
   it("runs every service", () => {
     const targets = workloadsOf(cluster)
       .flatMap((object) =>
@@ -42,6 +53,7 @@ describe("the cluster", () => {
       "distributor",
       "index-gateway",
       "ingester",
+      "pattern-ingester",
       "querier",
       "query-frontend",
       "query-scheduler",

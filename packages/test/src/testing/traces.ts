@@ -1,17 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import {
-  decodeMessage,
-  double,
-  field,
-  message,
-  optional,
-  rawBytes,
-  repeated,
-  text,
-  uint,
-} from "@skald/transport/protobuf";
+import protobuf from "protobufjs";
 
 /** A span as a collector receives it. */
 export interface CollectedSpan {
@@ -26,69 +16,44 @@ export interface CollectedSpan {
   readonly attributes: Readonly<Record<string, string | number | undefined>>;
 }
 
-interface Value {
-  readonly text?: string;
-  readonly int?: number;
-  readonly double?: number;
-}
+/** What of OTLP the tests look at. */
+const requestType = protobuf
+  .parse(`
+    syntax = "proto3";
+    message Value { oneof value { string text = 1; int64 int = 3; double double = 4; } }
+    message KeyValue { string key = 1; Value value = 2; }
+    message Resource { repeated KeyValue attributes = 1; }
+    message Span {
+      bytes trace_id = 1; bytes span_id = 2; string state = 3; bytes parent_id = 4; string name = 5;
+      repeated KeyValue attributes = 9;
+    }
+    message Scope { repeated Span spans = 2; }
+    message ResourceSpans { Resource resource = 1; repeated Scope scopes = 2; }
+    message Request { repeated ResourceSpans resources = 1; }`)
+  .root.lookupType("Request");
 
 interface KeyValue {
   readonly key: string;
-  readonly value: Value;
+  readonly value: { readonly text?: string; readonly int?: number; readonly double?: number };
 }
 
-const keyValue = message<KeyValue>({
-  key: field(1, text),
-  value: field(
-    2,
-    message<Value>({
-      text: optional(1, text),
-      int: optional(3, uint),
-      double: optional(4, double),
-    }),
-  ),
-});
-
-const resource = message<{ readonly attributes: readonly KeyValue[] }>({
-  attributes: repeated(1, keyValue),
-});
-
-const span = message<{
-  readonly traceId: Uint8Array;
-  readonly spanId: Uint8Array;
-  readonly state: string;
-  readonly parentId: Uint8Array;
-  readonly name: string;
-  readonly attributes: readonly KeyValue[];
-}>({
-  traceId: field(1, rawBytes),
-  spanId: field(2, rawBytes),
-  state: field(3, text),
-  parentId: field(4, rawBytes),
-  name: field(5, text),
-  attributes: repeated(9, keyValue),
-});
-
-interface Scope {
-  readonly spans: readonly Parameters<typeof span.write>[1][];
+interface Request {
+  readonly resources: readonly {
+    readonly resource: { readonly attributes: readonly KeyValue[] };
+    readonly scopes: readonly {
+      readonly spans: readonly {
+        readonly traceId: Uint8Array;
+        readonly spanId: Uint8Array;
+        readonly state: string;
+        readonly parentId: Uint8Array;
+        readonly name: string;
+        readonly attributes: readonly KeyValue[];
+      }[];
+    }[];
+  }[];
 }
 
-interface ResourceSpans {
-  readonly resource: { readonly attributes: readonly KeyValue[] };
-  readonly scopes: readonly Scope[];
-}
-
-const request = message<{ readonly resources: readonly ResourceSpans[] }>({
-  resources: repeated(
-    1,
-    message<ResourceSpans>({
-      resource: field(1, resource),
-      scopes: repeated(2, message<Scope>({ spans: repeated(2, span) })),
-    }),
-  ),
-});
-
-/** A collector of spans, by OTLP over HTTP. */
+/** Takes spans by OTLP over HTTP, as a collector does. */
 export class Collector {
   readonly spans: CollectedSpan[] = [];
   readonly #server: Server;
@@ -133,7 +98,9 @@ async function readAll(incoming: IncomingMessage): Promise<Uint8Array> {
 
 function spansOf(body: Uint8Array): CollectedSpan[] {
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
-  return decodeMessage(request, body).resources.flatMap(({ resource: { attributes }, scopes }) => {
+  const options = { longs: Number, defaults: true, arrays: true };
+  const { resources } = requestType.toObject(requestType.decode(body), options) as Request;
+  return resources.flatMap(({ resource: { attributes }, scopes }) => {
     const service = String(textsOf(attributes)["service.name"]);
     return scopes.flatMap(({ spans }) =>
       spans.map(({ traceId, spanId, parentId, name, state, attributes: own }) => ({

@@ -91,10 +91,10 @@ export class CurrentLabels implements FoundValue {
     return this.#stream[slot] !== undefined;
   }
 
-  /** True when the row's own metadata has the name. */
+  /** True when the row's own metadata has the name, and no stage took the label away or replaced it. */
   isMetadata(slot: number): boolean {
-    const { metadata } = this;
-    return metadata?.find(slot, this.#row, this) === true;
+    if ((this.state[slot] ?? labelState.untouched) !== labelState.untouched) return false;
+    return this.metadata?.find(slot, this.#row, this) === true;
   }
 
   /** Looks a label up; the value is in the found* fields. */
@@ -171,16 +171,6 @@ export class CurrentLabels implements FoundValue {
     this.bytes[slot] = bytes;
     this.start[slot] = start;
     this.end[slot] = end;
-  }
-
-  /** Takes back what was extracted since `touchedCount` was `mark`; only labels that no stage had touched. */
-  forgetFrom(mark: number): void {
-    for (let i = mark; i < this.touchedCount; i++) {
-      const slot = this.touched[i]!;
-      this.state[slot] = 0;
-      this.#extracted[slot] = 0;
-    }
-    this.touchedCount = mark;
   }
 
   fail(kind: string, details?: string): void {
@@ -381,6 +371,11 @@ export const stageErrors = {
   template: "TemplateFormatErr",
   unwrap: "SampleExtractionErr",
 } as const;
+
+/** True for the errors of parsers: a metric query that groups by `__error__` shows them, any other error fails it. */
+export function isParserError(kind: string): boolean {
+  return kind === stageErrors.json || kind === stageErrors.logfmt;
+}
 
 /**
  * The label name that a parser makes of a key: outer blanks go, any character outside `[A-Za-z0-9_]` becomes `_`,

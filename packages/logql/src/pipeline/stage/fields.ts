@@ -27,6 +27,7 @@ import {
   extractedSuffix,
   isErrorLabel,
   type LabelSlots,
+  type MetadataValues,
   sanitizeLabelName,
 } from "../row/row-labels.js";
 import { compileLabelFilter } from "./label-filter.js";
@@ -43,9 +44,11 @@ export class FieldSink {
   readonly #guards: (RowStage | undefined)[] = [];
   readonly #demanded: readonly number[] | undefined;
   readonly #demandsError: boolean;
+  readonly #fails: boolean;
   #remaining = Number.POSITIVE_INFINITY;
 
-  constructor(row: RowState, { demand, guard }: StageContext) {
+  /** `fails`: a malformed line is an error of the row. */
+  constructor(row: RowState, { demand, guard }: StageContext, fails: boolean) {
     this.#labels = row.labels;
     const { names } = row.labels;
     for (const [name, filter] of guard) {
@@ -53,6 +56,7 @@ export class FieldSink {
     }
     this.#demanded = demand === "all" ? undefined : [...demand].map((name) => names.slotOf(name));
     this.#demandsError = demandsErrors(demand);
+    this.#fails = fails;
   }
 
   /** False when nothing is wanted of this row. */
@@ -67,10 +71,10 @@ export class FieldSink {
       missing++;
       if (!labels.isStreamLabel(slot) && !labels.isMetadata(slot)) producible++;
     }
-    // with only names that a parser cannot give, the line is still read: its errors count
-    this.#remaining =
-      this.#demandsError || producible === 0 ? Number.POSITIVE_INFINITY : producible;
-    return missing > 0;
+    // A line is read to its end where its errors count and a name is wanted that the parser cannot give.
+    const readsOn = this.#demandsError || producible === 0 || (this.#fails && producible < missing);
+    this.#remaining = readsOn ? Number.POSITIVE_INFINITY : producible;
+    return missing > 0 || (this.#fails && demanded.length === 0);
   }
 
   /** True when the line of the row is read to its end in any case. */
@@ -394,25 +398,33 @@ export class FieldScan {
     this.#fields.search(lines, selection, { complete: this.#demandsErrors, enough });
   }
 
-  /** Bits of the fields that some row of the block may lack, so that its parser looks for them. */
+  /**
+   * Bits of the fields that some row of the block may lack, so that its parser looks for them. None when lines are read
+   * to their ends for their errors: some row has a field already that the parser then cannot give.
+   */
   #missingFields(block: BlockRows["block"], streamLabels: BlockRows["streamLabels"]): number {
     const { count, stream } = block.runs;
+    const readsOn = this.#isWhole && this.#fails;
     let bits = 0;
     for (const [field, name] of this.#names.entries()) {
-      if (this.#hasMetadata(name)) continue;
-      let run = 0;
-      while (run < count && streamLabels(stream[run]!).names.includes(name)) run++;
-      if (run < count) bits |= 1 << field;
+      const values = this.#row.labels.metadata?.columns.find((column) => column.name === name);
+      if (values !== undefined && readsOn) return 0;
+      if (values !== undefined && isInAllRows(values)) continue;
+      let having = 0;
+      for (let run = 0; run < count; run++) {
+        if (streamLabels(stream[run]!).names.includes(name)) having++;
+        else if (!readsOn) break;
+      }
+      if (having > 0 && readsOn) return 0;
+      if (having < count) bits |= 1 << field;
     }
     return bits;
   }
+}
 
-  /** True when every row of the block has structured metadata of the name. */
-  #hasMetadata(name: string): boolean {
-    const values = this.#row.labels.metadata?.columns.find((column) => column.name === name);
-    if (values?.column.kind !== "dictionary") return false;
-    return values.dictionary.every(({ length }) => length > 0);
-  }
+/** True when every row of the block has a value of the metadata. */
+function isInAllRows({ column, dictionary }: MetadataValues): boolean {
+  return column.kind === "dictionary" && dictionary.every(({ length }) => length > 0);
 }
 
 /** A scan for a parser; undefined where it would be of no use. */

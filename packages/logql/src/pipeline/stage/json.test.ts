@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import type { Stage } from "../../syntax/ast.js";
 import { allRows, makeBlock } from "../../testing/memory-block.js";
 import { runStages } from "../../testing/run-stages.js";
 import { compilePipeline } from "../compile.js";
@@ -68,6 +69,24 @@ describe("json", () => {
     });
   });
 
+  it.each([
+    ["drop user", {}],
+    ["keep nosuch", {}],
+    ["label_format other=user", { other: "m" }],
+    ['label_format user="f"', {}],
+  ])("gives the name of metadata to a key behind `%s`", (stage, rest) => {
+    const input = { metadata: { user: "m" } };
+    const staged = runStages(`| ${stage} | json | user="2"`, '{"user":2}', input);
+    expect(staged?.labels).toEqual({ ...rest, user: "2" });
+  });
+
+  it("leaves the name of a stream label taken, dropped or not", () => {
+    const input = { labels: { app: "x" } };
+    expect(runStages("| drop app | json", '{"app":1}', input)?.labels).toEqual({
+      app_extracted: "1",
+    });
+  });
+
   it("leaves what an earlier parser found", () => {
     expect(runStages('| json | line_format `{"a":9,"b":8}` | json', '{"a":1}')?.labels).toEqual({
       a: "1",
@@ -91,9 +110,10 @@ describe("json", () => {
   });
 
   it("reads no further than the last wanted field, and skips useless parsers", () => {
-    const metric = (labels: readonly string[]) => {
+    const json: Stage = { kind: "json", extractions: [] };
+    const metric = (labels: readonly string[], stages: readonly Stage[] = [json]) => {
       const pipeline = compilePipeline({
-        stages: [{ kind: "json", extractions: [] }],
+        stages,
         output: { kind: "metric", grouping: { without: false, labels } },
       });
       const run = pipeline.start();
@@ -106,12 +126,17 @@ describe("json", () => {
     expect(metric([]).needs).toBe(false);
     expect(metric([]).series.error).toBeUndefined();
     expect(metric(["level"]).series).toEqual({ labels: { names: ["level"], values: ["info"] } });
-    expect(metric(["level", "app"]).series.error).toBeUndefined();
-    expect(metric(["level", "other"]).series.error).toEqual({
+    const fault = {
       kind: "JSONParserErr",
       labelsText:
         '{__error__="JSONParserErr", __error_details__="Malformed JSON error", app="x", level="info"}',
-    });
+    };
+    expect(metric(["level", "other"]).series.error).toEqual(fault);
+    // a parser never finds what a stream label has
+    expect(metric(["level", "app"]).series.error).toEqual(fault);
+    const keep = (name: string): Stage => ({ kind: "keep", targets: [{ kind: "name", name }] });
+    expect(metric(["env"], [json, keep("app")]).series.error?.kind).toBe("JSONParserErr");
+    expect(metric([], [json, keep("app")]).series.error).toBeUndefined();
     expect(metric(["__error__"]).series).toEqual({
       labels: { names: ["__error__"], values: ["JSONParserErr"] },
     });

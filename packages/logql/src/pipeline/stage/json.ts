@@ -4,16 +4,7 @@ import type { JsonStage } from "../../syntax/ast.js";
 import { Arena, bytesEqual, encodeText, hasByte } from "../row/bytes.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row/row.js";
 import { type CurrentLabels, labelState, stageErrors } from "../row/row-labels.js";
-import {
-  demandsErrors,
-  type FieldScan,
-  FieldSink,
-  fieldScan,
-  isWanted,
-  KeyTree,
-  keyWants,
-  sinkSays,
-} from "./fields.js";
+import { type FieldScan, FieldSink, fieldScan, KeyTree, keyWants, sinkSays } from "./fields.js";
 import {
   decodeJsonString,
   emptyText,
@@ -51,7 +42,7 @@ class JsonParser {
     this.#row = row;
     this.#arena = row.labels.arena;
     this.#keys = new KeyTree(row.labels.names, context.demand);
-    this.#sink = new FieldSink(row, context);
+    this.#sink = new FieldSink(row, context, true);
     this.#scan = fieldScan(row, context, {
       fails: true,
       find: ({ bytes, offsets }, selection, names, found, options) =>
@@ -149,20 +140,18 @@ export function prepareJsonPaths(stage: JsonStage): PreparedStage {
       typeof step === "number" ? step : { bytes: encodeText(step) },
     ),
   }));
-  return (row, context) => compileJsonPaths(extractions, row, context);
+  return (row) => compileJsonPaths(extractions, row);
 }
 
 function compileJsonPaths(
   extractions: readonly PathExtraction[],
-  row: RowState,
-  { demand }: StageContext,
+  { labels, line }: RowState,
 ): RowStage {
-  const { labels, line } = row;
-  const asksForErrors = demandsErrors(demand);
-  const wanted = extractions
-    .filter(({ label }) => asksForErrors || isWanted(demand, label))
-    .map(({ label, path }) => ({ slot: labels.names.slotOf(label), path }));
-  if (wanted.length === 0) return () => true;
+  const wanted = extractions.map(({ label, path }) => ({
+    slot: labels.names.slotOf(label),
+    path,
+    isTwice: extractions.filter((other) => other.label === label).length > 1,
+  }));
   const finder = new JsonFinder();
   return () => {
     const { bytes, start, end } = line;
@@ -172,9 +161,10 @@ function compileJsonPaths(
       labels.fail(stageErrors.json);
       return true;
     }
-    for (const { slot, path } of wanted) {
+    finder.beginLine();
+    for (const { slot, path, isTwice } of wanted) {
       if (!finder.find(bytes, start, end, path)) continue;
-      if (finder.fault === jsonFault.none) finder.extract(labels, slot);
+      if (finder.fault === jsonFault.none) finder.extract(labels, slot, isTwice);
       else labels.fail(stageErrors.json, jsonFaultText[finder.fault]!);
     }
     for (const { slot } of wanted) {
@@ -191,6 +181,8 @@ class JsonFinder {
   readonly #reader = new JsonReader();
   readonly #arena = new Arena();
   readonly #text = emptyText();
+  /** Where in the line the value of a label begins that stands twice in the stage. */
+  readonly #places = new Map<number, number>();
 
   /** Finds the value. Among equal names the first that leads to a value counts. */
   find(bytes: Uint8Array, from: number, end: number, path: readonly PathStep[], step = 0): boolean {
@@ -215,11 +207,20 @@ class JsonFinder {
     return false;
   }
 
-  /** Extracts what was found: null as an empty value, a string without its escapes, anything else as it stands. */
-  extract(labels: CurrentLabels, slot: number): void {
+  beginLine(): void {
+    if (this.#places.size > 0) this.#places.clear();
+  }
+
+  /**
+   * Extracts what was found: null as an empty value, a string without its escapes, anything else as it stands. Of a
+   * label that stands twice in the stage the value that comes last in the line counts.
+   */
+  extract(labels: CurrentLabels, slot: number, isTwice: boolean): void {
     const target = labels.parsedSlot(slot);
-    if (labels.isExtracted(target)) return;
     const { bytes, valueStart, valueEnd, kind, isPlain } = this.#reader;
+    const place = isTwice ? this.#places.get(target) : undefined;
+    if (place === undefined ? labels.isExtracted(target) : place > valueStart) return;
+    if (isTwice) this.#places.set(target, valueStart);
     if (kind === jsonValue.string && !isPlain) {
       const text = this.#text;
       decodeJsonString(labels.arena, bytes, valueStart, valueEnd, text);

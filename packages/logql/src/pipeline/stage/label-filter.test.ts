@@ -7,6 +7,11 @@ import { compileLabelFilter } from "./label-filter.js";
 const run = (filter: string, line: string) => runStages(`| logfmt --keep-empty | ${filter}`, line);
 
 describe("label filters", () => {
+  it("refuse durations beyond 64 bits", () => {
+    const labels = run("a > 1s", "a=9223372036854775808ns")?.labels;
+    expect(labels?.__error_details__).toBe('time: invalid duration "9223372036854775808ns"');
+  });
+
   it.each([
     ['a="1"', "a=1", true],
     ['a!="1"', "b=1", true],
@@ -46,6 +51,8 @@ describe("label filters", () => {
     ["a == 7ms", "a=7ms", true],
     ["a < 2s", "a=-3s", true],
     ["a == 1500us", "a=1.5ms", true],
+    ["a > 1s", "a=2562047h47m16.854775807s", true],
+    ["a < 1s", "a=-2562047h47m16.854775808s", true],
     ["a > 1MB", "a=1MiB", true],
     ["a == 1KiB", "a=1024", true],
     ["a < 5B", "a=4.9", true],

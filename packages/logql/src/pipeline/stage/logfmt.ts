@@ -7,7 +7,6 @@ import { labelState, sanitizeLabelName, stageErrors } from "../row/row-labels.js
 import {
   BlockFields,
   canSearch,
-  demandsErrors,
   FieldSink,
   type FindFields,
   fieldScan,
@@ -30,7 +29,7 @@ function compileLogfmt(
   const { labels, line } = row;
   const reader = new LogfmtReader(labels.arena);
   const keys = new KeyTree(labels.names, context.demand);
-  const sink = new FieldSink(row, context);
+  const sink = new FieldSink(row, context, strict);
   const scan = fieldScan(row, context, {
     fails: strict,
     find: ({ bytes, offsets }, selection, names, found, { enough }) => {
@@ -123,7 +122,7 @@ function compileLogfmtKeys(
   const { labels } = row;
   const { demand } = context;
   const wanted = extractions.filter(({ label }) => isWanted(demand, label));
-  if (wanted.length === 0 && !(strict && demandsErrors(demand))) return () => true;
+  if (wanted.length === 0 && !strict) return () => true;
   const parser = new LogfmtKeys(wanted, row, strict, context);
   const labelSlots = wanted.map(({ label }) => labels.names.slotOf(label));
   return () => {

@@ -28,7 +28,9 @@ describe("pattern", () => {
   });
 
   it("refuses names in a filter", () => {
-    expect(() => parseMatchingPattern("a <b>")).toThrow("named captures are not allowed");
+    expect(() => parseMatchingPattern("a <b>")).toThrow(
+      "named captures are not allowed: found '<b>'",
+    );
     expect(() => runStages('|> "<_><_>"', "")).toThrow(
       "parse error : stage '|> \"<_><_>\"' : found consecutive capture '<_><_>': invalid expression",
     );

@@ -234,6 +234,7 @@ function aggregate(op: VectorAggregation["op"], values: readonly number[]): numb
   if (op === "count") return values.length;
   if (op === "min") return extreme(values, (a, b) => a < b);
   if (op === "max") return extreme(values, (a, b) => a > b);
+  if (values.length === 1) return 0;
   return op === "stdvar" ? variance(values) : Math.sqrt(variance(values));
 }
 

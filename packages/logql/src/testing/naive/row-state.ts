@@ -1,6 +1,11 @@
 import { formatLabels, labelsFromObject } from "@skald/model";
 import type { PipelineOptions, SeriesError } from "../../pipeline/pipeline.js";
-import { errorDetailsLabel, errorLabel, extractedName } from "../../pipeline/row/row-labels.js";
+import {
+  errorDetailsLabel,
+  errorLabel,
+  extractedName,
+  isParserError,
+} from "../../pipeline/row/row-labels.js";
 
 export interface NaiveRow {
   readonly labels: Readonly<Record<string, string>>;
@@ -58,15 +63,17 @@ export class State {
     return this.#labels.get(name)?.value;
   }
 
-  /** A weaker category does not replace a stronger one. */
+  /** A weaker category does not replace a stronger one. A label of metadata that is replaced frees its name. */
   set(category: Category, name: string, value: string): void {
     const known = this.#labels.get(name);
     const isBase = known?.category === "stream";
     if (known !== undefined && !isBase && strength[known.category] > strength[category]) return;
+    this.#metadataNames.delete(name);
     this.#labels.set(name, { value, category });
   }
 
   delete(name: string): void {
+    this.#metadataNames.delete(name);
     this.#labels.delete(name);
   }
 
@@ -74,7 +81,7 @@ export class State {
     const known = this.#labels.get(from);
     if (known === undefined) return;
     this.set("parsed", to, known.value);
-    this.#labels.delete(from);
+    this.delete(from);
   }
 
   /** A parser found a value. The first parser that finds a name wins; `replaces` lets the same parser go on. */
@@ -116,7 +123,7 @@ export class State {
     if (output.kind === "log") return { labels: Object.fromEntries(all), categories };
     const { grouping } = output;
     const asksForError = grouping?.without === false && grouping.labels.includes(errorLabel);
-    if (this.error !== "" && !asksForError) {
+    if (this.error !== "" && !(asksForError && isParserError(this.error))) {
       const labels = Object.fromEntries(all);
       const labelsText = formatLabels(labelsFromObject(labels));
       return { labels, categories, error: { kind: this.error, labelsText } };

@@ -1,10 +1,9 @@
 import { answerScheduled, type Scheduler as Contract, type Querier } from "@skald/contracts";
-import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { querierOf } from "@skald/contracts/testing/fakes";
 import { SkaldError } from "@skald/model";
+import { GrpcConnection, GrpcServer, remoteScheduler, serveScheduler } from "@skald/rpc";
 import { Metrics } from "@skald/runtime/metrics";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
-import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
 
 export const MiB = 1024 * 1024;
 const ends: (() => unknown)[] = [];

@@ -1,7 +1,7 @@
-import { serveDistributor } from "@skald/contracts/grpc";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import type { RawPush } from "@skald/kernels";
 import { systemClock } from "@skald/model";
+import { serveDistributor } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import { pushRoutes } from "../../http/push-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { turnCall } from "@skald/compactor/jobs";
 import type { HeldRows, Ingester, Tailer } from "@skald/contracts";
-import { remoteIngester, remoteTailer, serveIngester, serveTailer } from "@skald/contracts/grpc";
 import { Replicator, type ReplicatorOptions } from "@skald/distributor";
 import {
   defaultBounds,
@@ -13,10 +12,16 @@ import { ingesterConfig } from "@skald/ingester/config";
 import { errorCodeOf, formatSize, systemClock } from "@skald/model";
 import { ReplicatedIngester, ReplicatedTailer } from "@skald/querier";
 import type { Ring, RingInstance } from "@skald/ring";
+import {
+  connectionOptionsOf,
+  remoteIngester,
+  remoteTailer,
+  serveIngester,
+  serveTailer,
+} from "@skald/rpc";
 import { memoryBytes, Service } from "@skald/runtime";
 import type { TailFound } from "@skald/scan";
 import { type ObjectStore, type SealedSegment, segmentKey } from "@skald/storage";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";

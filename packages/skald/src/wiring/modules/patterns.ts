@@ -5,13 +5,12 @@ import type {
   PatternIngester,
   PatternsRequest,
 } from "@skald/contracts";
-import { remotePatternIngester, servePatternIngester } from "@skald/contracts/grpc";
 import { unavailable } from "@skald/model";
 import { LineSampler, mergePatterns, type PatternSetup, PatternThread } from "@skald/patterns";
 import { type Ring, type RingInstance, ringKey } from "@skald/ring";
+import { connectionOptionsOf, remotePatternIngester, servePatternIngester } from "@skald/rpc";
 import { Service, WorkerPool } from "@skald/runtime";
 import type { Limits } from "@skald/runtime/config";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { threadScripts } from "../../thread-scripts.js";

@@ -1,5 +1,5 @@
+import { type GrpcConnectionOptions, GrpcServer, serverOptionsOf } from "@skald/rpc";
 import { Service } from "@skald/runtime";
-import { type GrpcConnectionOptions, GrpcServer, serverOptionsOf } from "@skald/transport/grpc";
 import { grpcTlsOptionsOf } from "../../config/server.js";
 import { callObserver, cutObserver } from "../../http/request-metrics.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";

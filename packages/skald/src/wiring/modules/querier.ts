@@ -1,11 +1,10 @@
 import { availableParallelism } from "node:os";
 import type { ScheduledCall, Scheduler, SegmentScanner } from "@skald/contracts";
-import { remoteScheduler } from "@skald/contracts/grpc";
 import { RetriedCalls } from "@skald/frontend";
 import { listedSince, QueryLanes } from "@skald/querier";
+import { connectionOptionsOf, remoteScheduler } from "@skald/rpc";
 import { type HostFunction, MemoryBudget, memoryBytes, Service, WorkerPool } from "@skald/runtime";
 import { FairQueue } from "@skald/scheduler";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import type { DamagedSegment } from "../../query/query-worker.js";
 import { threadScripts } from "../../thread-scripts.js";

@@ -1,6 +1,6 @@
-import { remoteRules, serveRules } from "@skald/contracts/grpc";
 import { systemClock } from "@skald/model";
 import type { RingView } from "@skald/ring";
+import { connectionOptionsOf, remoteRules, serveRules } from "@skald/rpc";
 import {
   AllRulers,
   type OtherRuler,
@@ -11,7 +11,6 @@ import {
   SharedAlerts,
 } from "@skald/ruler";
 import { Service } from "@skald/runtime";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 import { buildRuleStore, ruleQuerier } from "../rules.js";
 

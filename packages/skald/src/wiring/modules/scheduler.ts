@@ -1,7 +1,7 @@
-import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
+import { type Scheduler as Contract, scheduledQuerier } from "@skald/contracts";
+import { connectionOptionsOf, remoteScheduler, serveQuerier, serveScheduler } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 import type { Peer } from "../peers.js";
 import { followPeers } from "../peers.js";
@@ -23,13 +23,23 @@ export function buildScheduler({ server }: Parts, { config, metrics }: ModuleCon
 
 /** Answers what frontends of other processes ask, through all schedulers that are known. */
 export function buildCallTaker(parts: Parts, { config, log }: ModuleContext): BuiltModule {
-  const { connections, lanes } = parts;
+  const { connections, lanes, server } = parts;
   const { scheduler_address, dns_lookup_duration, query_scheduler_grpc_client } =
     config.frontend_worker;
   const options = connectionOptionsOf("", query_scheduler_grpc_client);
   const named = { text: scheduler_address, periodMs: dns_lookup_duration };
   const book = schedulerBook(parts, { config, log }, named);
   if (book === undefined) return {};
+  if (server !== undefined) {
+    const run: Contract["run"] = async (call, callOptions) => ({
+      body: await lanes.answerCall(call, callOptions),
+      queueSeconds: 0,
+    });
+    serveQuerier(
+      server,
+      scheduledQuerier(() => ({ run })),
+    );
+  }
   const width = new LaneWidth(config.querier.max_concurrent);
   const take = async (peer: Peer, signal: AbortSignal) => {
     const scheduler = remoteScheduler(connections.to(peer.address, forPeer(options, peer)));

@@ -1,8 +1,8 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Catalog } from "@skald/contracts";
-import { remoteCatalog, serveCatalog } from "@skald/contracts/grpc";
 import { type SegmentLocation, steadyClock } from "@skald/model";
+import { connectionOptionsOf, remoteCatalog, serveCatalog } from "@skald/rpc";
 import { type Logger, Service } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import { CountingCatalog, RemoteScanner } from "@skald/scan";
@@ -17,9 +17,8 @@ import {
   type SegmentCacheCalls,
   SegmentCatalog,
 } from "@skald/storage";
-import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
-import { s3OptionsOf, storeKind } from "../../config/s3-bucket.js";
+import { type StoreKind, s3OptionsOf, storeKind } from "../../config/s3-bucket.js";
 import { threadScripts } from "../../thread-scripts.js";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 import { PeerCalls } from "../peers.js";
@@ -34,11 +33,8 @@ export function buildStore(parts: Parts, context: ModuleContext): BuiltModule {
   const { metrics } = context;
   const log = context.log.child({ component: "store" });
   const { pool, scanner, threads } = parts;
-  const place = bucketPlaceOf(context.config);
-  const { store, locate, cache, service } =
-    storeKind(context.config) === "s3"
-      ? buildBucket(place, parts, { ...context, log })
-      : buildDirectory(context);
+  const build = builders[storeKind(context.config)];
+  const { store, locate, cache, service } = build(parts, { ...context, log });
   parts.store = store;
   parts.locate = locate;
   const failures = metrics.counter("store_listing_failures_total", "Listings that failed.");
@@ -78,7 +74,12 @@ interface BuiltStore {
   readonly service: Service;
 }
 
-function buildDirectory({ config, metrics }: ModuleContext): BuiltStore {
+const builders: Record<StoreKind, (parts: Parts, context: ModuleContext) => BuiltStore> = {
+  filesystem: buildDirectory,
+  s3: buildBucket,
+};
+
+function buildDirectory(_: Parts, { config, metrics }: ModuleContext): BuiltStore {
   const prefix = config.common.path_prefix || ".";
   const directory = config.storage_config.filesystem.directory || join(prefix, "chunks");
   const files = new FsStore(directory, { rememberIn: join(prefix, "store.json") });
@@ -104,11 +105,8 @@ function bucketPlaceOf(config: Config): BucketPlace {
   return { bucket, caFile: aws.http_config.ca_file, cache };
 }
 
-function buildBucket(
-  place: BucketPlace,
-  { threads }: Parts,
-  { log, metrics }: ModuleContext,
-): BuiltStore {
+function buildBucket({ threads }: Parts, { config, log, metrics }: ModuleContext): BuiltStore {
+  const place = bucketPlaceOf(config);
   const operations = storeOperations(metrics, place.bucket.bucket);
   const countTry = countTries(metrics, operations);
   let cacheBytes = 0;

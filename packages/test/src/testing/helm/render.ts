@@ -205,6 +205,16 @@ const plainFunctions: Functions = {
   trimSuffix: (end, text) =>
     String(text).replace(new RegExp(`${String(end).replace(/[.]/g, "\\.")}$`), ""),
   base: (path) => basename(String(path)),
+  toString: (value: Data): Data => (value === undefined || value === null ? "" : String(value)),
+  replace: (from, to, text) => String(text).replaceAll(String(from), String(to)),
+  randAlphaNum: (length) => "r".repeat(Number(length)),
+  b64dec: (text) => Buffer.from(String(text), "base64").toString(),
+  // No cluster is asked.
+  lookup: () => ({}),
+  omit: (map, ...names) =>
+    Object.fromEntries(
+      Object.entries(asFields((map ?? {}) as Value)).filter(([name]) => !names.includes(name)),
+    ),
   list: (...items) => items as Value[],
   dict: (...items) =>
     Object.fromEntries(

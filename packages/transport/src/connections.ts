@@ -1,0 +1,2 @@
+export { ConnectionGuard, type CutObserver } from "./connection-guard.js";
+export { Certificates } from "./http/tls.js";
