@@ -37,7 +37,7 @@ export const distributorConfig = field.section("Takes pushes in, checks them and
   ),
   max_inflight_bytes: field.size(
     "0B",
-    "bytes of pushes that may be worked on at a time; 0: an eighth of the memory",
+    "memory that pushes may hold, bodies that arrive and decoded ones; one tenant gets half of it; 0: an eighth of the memory, 384MB at most",
     "distributor.max-inflight-bytes",
   ),
   otlp_config: field.section("OTLP.", {

@@ -25,6 +25,7 @@ import {
   runInTurns,
   withoutRows,
 } from "@skald/push";
+import { markWork } from "@skald/runtime";
 import { ArrivalTimes, incrementDuplicateTimestamps, truncateLines } from "./alter-rows.js";
 import type { PushLimits } from "./config.js";
 import { discoverLevels } from "./levels.js";
@@ -54,7 +55,7 @@ export interface DistributorOptions {
   /** Number of distributors that share a global rate; default 1. */
   readonly distributorCount?: () => number;
   /** Decodes bodies that would block this thread for long. Must reject as `decodeBody` throws. */
-  readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
+  readonly decodeInWorker?: (tenant: string, input: PushBody, maxBytes: number) => Promise<RawPush>;
   /** Is called for failures that are not the client's fault (500). */
   readonly onFailure?: (error: SkaldError, tenant: string) => void;
   /** Is called with rows that were stored; must copy what it keeps of them. */
@@ -82,11 +83,15 @@ export interface IncomingPush {
   /** Memory to decode into. Nobody reads it any more once the push succeeded and the promises given to `hold` settled. */
   readonly take?: TakeBytes;
   readonly hold?: (until: Promise<unknown>) => void;
+  /** Is called with the memory that the decoded push takes. */
+  readonly inflated?: (bytes: number) => void;
+  /** Whether the client has left: then nothing is stored, if it was not yet handed on. */
+  readonly isGone?: () => boolean;
   /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
   readonly backfillShard?: string;
 }
 
-/** Larger bodies are decoded in a worker; decoding these takes about 5 ms of this thread. */
+/** Larger bodies are decoded on another thread; decoding these takes about 5 ms of this one. */
 const inlineBytes = {
   identity: 2 * 1024 * 1024,
   gzip: 256 * 1024,
@@ -94,10 +99,20 @@ const inlineBytes = {
   zstd: 256 * 1024,
   lz4: 256 * 1024,
 } as const;
-/** Small bodies may grow to this size on this thread; that takes about 20 ms. */
-const maxInlineDecodedBytes = 16 * 1024 * 1024;
-/** OTLP takes this many times longer to decode. */
+/** Small bodies may grow to this size on this thread; that takes about 5 ms. */
+const maxInlineDecodedBytes = 4 * 1024 * 1024;
+/** Once bodies have taken this long between two turns of the event loop, only tiny ones are still decoded on this thread. */
+const maxDecodingMs = 8;
+const tinyBytes = 16 * 1024;
+/** These formats take so many times longer to decode than protobuf. */
 const otlpCost = 4;
+const jsonCost = 2;
+/** Bytes of the columns of a decoded push. */
+const bytesPerStream = 12;
+const bytesPerRow = 24;
+const bytesPerPair = 16;
+/** The name of the work of this class for the recorder of stretches. */
+const workName = "push";
 const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
 /** Decoded rows are stored even when the client has gone. */
@@ -118,7 +133,7 @@ export class Distributor implements Contract {
   /** Serves one push. Client errors and every SkaldError of an ingester become an answer; rejects only on program faults. */
   async push(tenant: string, request: IncomingPush): Promise<PushResponse> {
     const { limitsOf, otlpIndexLabels = [], onFailure } = this.#options;
-    const { backfillShard, hold } = request;
+    const { backfillShard, hold, isGone } = request;
     try {
       const headers = parsePushHeaders(request);
       const body: PushBody =
@@ -131,7 +146,8 @@ export class Distributor implements Contract {
           : { ...headers, body: request.body };
       checkBackfillShard(backfillShard);
       const push = await this.#decode(tenant, body, request.take);
-      return pushResponse(await this.#store({ tenant, body, push, backfillShard, hold }));
+      request.inflated?.(bytesOf(push));
+      return pushResponse(await this.#store({ tenant, body, push, backfillShard, hold, isGone }));
     } catch (error) {
       if (error instanceof SkaldError && error.status === 500) onFailure?.(error, tenant);
       return failedResponse(error);
@@ -150,8 +166,9 @@ export class Distributor implements Contract {
     try {
       if (decodeInWorker === undefined) return decodeBody(body, maxDecompressedBytes, take);
       return (
-        decodeInline(body, maxDecompressedBytes, take) ??
-        (await decodeInWorker(body, maxDecompressedBytes))
+        decodingTime.spend(body.body.length, () =>
+          decodeInline(body, maxDecompressedBytes, take),
+        ) ?? (await decodeInWorker(tenant, body, maxDecompressedBytes))
       );
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
@@ -173,15 +190,19 @@ export class Distributor implements Contract {
     const nowMs = this.#options.clock.nowMs();
     const state = this.#tenants.get(tenant, nowMs);
     const { limits } = state;
+    const turns = { queue: tenant, isGone: input.isGone };
     const stamped = input.body?.otlp !== undefined && this.#arrivals.stamp(push, nowMs);
     const truncated = this.#truncate(tenant, push, limits);
     const format = input.body?.format ?? "protobuf";
     const streams = await runInTurns(
       resolveStreams(push, format, state.rulesFor(backfillShard), this.#streams),
+      turns,
     );
+    markWork(workName, tenant);
     const rules = rowRulesOf(limits, nowMs, backfillShard !== undefined);
     const blockedText = blockedTextOf(tenant, limits, nowMs);
-    const validated = await runInTurns(validate({ push, streams, rules, blockedText }));
+    const validated = await runInTurns(validate({ push, streams, rules, blockedText }), turns);
+    markWork(workName, tenant);
     this.#count(tenant, validated);
     this.#limitRate(tenant, state, push, validated);
     if (validated.streams.length === 0) return { validated, refusals: [], limits };
@@ -227,8 +248,10 @@ export class Distributor implements Contract {
   /** Finds levels, assembles the batch and sends it; returns the refusals of the ingesters. */
   async #append(input: AppendInput): Promise<readonly PushRefusal[]> {
     const { tenant, push, validated, streams, limits } = input;
-    const names = await runInTurns(resolveMetadataNames(push));
-    const { levels, foreign } = await runInTurns(discoverLevels({ push, streams, names, limits }));
+    const turns = { queue: tenant, isGone: input.isGone };
+    const names = await runInTurns(resolveMetadataNames(push), turns);
+    const searching = discoverLevels({ push, streams, names, limits });
+    const { levels, foreign } = await runInTurns(searching, turns);
     const isForeign = !foreign.isEmpty;
     const assembly = assembleBatchSteps(isForeign ? foreign.applied() : push, {
       streams: validated.streams,
@@ -237,7 +260,8 @@ export class Distributor implements Contract {
       ...(isForeign ? {} : { names }),
       ...(isForeign || input.isChanged || input.body === undefined ? {} : { source: input.body }),
     });
-    const batch = await runInTurns(assembly);
+    const batch = await runInTurns(assembly, turns);
+    markWork(workName, tenant);
     const { metrics, ingester, ingesterName, onStored } = this.#options;
     const labels = ingesterName === undefined ? undefined : { ingester: ingesterName };
     if (labels !== undefined) metrics.ingesterAppends.inc(labels);
@@ -261,6 +285,7 @@ interface StoreInput {
   readonly push: RawPush;
   readonly backfillShard: string | undefined;
   readonly hold?: IncomingPush["hold"];
+  readonly isGone?: IncomingPush["isGone"];
 }
 
 interface AppendInput extends StoreInput {
@@ -271,11 +296,29 @@ interface AppendInput extends StoreInput {
   readonly isChanged: boolean;
 }
 
+/** The time that bodies took of this thread in this turn of the event loop. */
+class DecodingTime {
+  #spentMs = 0;
+
+  /** Decodes a body, if there is time left for one of this size. */
+  spend(bytes: number, decode: () => RawPush | undefined): RawPush | undefined {
+    if (bytes > tinyBytes && this.#spentMs > maxDecodingMs) return undefined;
+    if (this.#spentMs === 0) setImmediate(() => (this.#spentMs = 0));
+    const start = performance.now();
+    try {
+      return decode();
+    } finally {
+      this.#spentMs += performance.now() - start;
+    }
+  }
+}
+
+const decodingTime = new DecodingTime();
+
 /** Decodes on this thread; returns undefined for a body that would take too long. */
 function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {
-  const cost = body.otlp === undefined ? 1 : otlpCost;
-  if (body.body.length > inlineBytes[body.encoding] / cost) return undefined;
-  const maxInlineBytes = maxInlineDecodedBytes / cost;
+  if (body.body.length > inlineBytes[body.encoding] / costOf(body)) return undefined;
+  const maxInlineBytes = maxInlineDecodedBytes / (body.otlp === undefined ? 1 : otlpCost);
   try {
     return decodeBody(body, Math.min(maxBytes, maxInlineBytes), take);
   } catch (error) {
@@ -283,6 +326,18 @@ function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPu
     if (isLarge && maxBytes > maxInlineBytes) return undefined;
     throw error;
   }
+}
+
+function costOf({ format, otlp }: PushBody): number {
+  if (otlp !== undefined) return otlpCost;
+  return format === "protobuf" ? 1 : jsonCost;
+}
+
+/** What a decoded push takes: its texts, and its columns. */
+function bytesOf({ bytes, streamCount, rowCount, pairCount }: RawPush): number {
+  return (
+    bytes.length + streamCount * bytesPerStream + rowCount * bytesPerRow + pairCount * bytesPerPair
+  );
 }
 
 function checkBackfillShard(shard: string | undefined): void {

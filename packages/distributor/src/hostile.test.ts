@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import { decodeBody, maxDecodedBytes } from "@skald/push";
@@ -88,7 +89,7 @@ describe("big pushes", () => {
     const { push, stored } = makeHarness(
       {},
       {
-        decodeInWorker: async (input, maxBytes) => {
+        decodeInWorker: async (_, input, maxBytes) => {
           sizes.push(input.body.length);
           return decodeBody(input, maxBytes);
         },
@@ -108,7 +109,7 @@ describe("big pushes", () => {
       {},
       {
         maxDecompressedBytes: 32 << 20,
-        decodeInWorker: async (input, maxBytes) => {
+        decodeInWorker: async (_, input, maxBytes) => {
           sizes.push(maxBytes);
           return decodeBody(input, maxBytes);
         },
@@ -121,6 +122,41 @@ describe("big pushes", () => {
     expect(sizes).toEqual([32 << 20]);
   });
 
+  it("that come all at once take this thread for some milliseconds only, the rest a worker", async () => {
+    let elsewhere = 0;
+    const { push, stored } = makeHarness(
+      { ingestion_rate_mb: 1000, ingestion_burst_size_mb: 1000 },
+      {
+        decodeInWorker: async (_, input, maxBytes) => {
+          elsewhere++;
+          return decodeBody(input, maxBytes);
+        },
+      },
+    );
+    const rows = Array.from({ length: 20_000 }, (_, i) => [i, "x"] as const);
+    const body = jsonPush({ app: "a" }, rows);
+    await nextTurn();
+    const answers = await Promise.all(Array.from({ length: 40 }, () => push(body)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([204]));
+    expect(elsewhere).toBeGreaterThan(10);
+    expect(elsewhere).toBeLessThan(40);
+    expect(stored()).toHaveLength(40 * 20_000);
+  });
+
+  it("of a client that has left are not stored", async () => {
+    const { distributor, ingester } = makeHarness();
+    const streams = Array.from({ length: 5000 }, (_, i) => ({
+      labels: `{s="${i}"}`,
+      rows: [{ ns: testNowNs, line: "x" }],
+    }));
+    const answer = await distributor.push("t1", {
+      ...{ contentType: protobuf.contentType, contentEncoding: undefined, style: "v1" },
+      body: makePushBody(streams),
+      isGone: () => true,
+    });
+    expect([answer.status, ingester.pushes]).toEqual([499, []]);
+  });
+
   it("may become as much as the configuration says by default", () => {
     const { max_decompressed_size } = defaultsOf(readSchema(distributorConfig));
     expect(max_decompressed_size).toBe(maxDecodedBytes);
@@ -129,7 +165,7 @@ describe("big pushes", () => {
   it("that the worker refuses get its answer", async () => {
     const { push, counter } = makeHarness(
       {},
-      { decodeInWorker: async (input) => decodeBody(input, 1000) },
+      { decodeInWorker: async (_, input) => decodeBody(input, 1000) },
     );
     const answer = await push(jsonPush({ app: "a" }, [[0, "x".repeat(2_200_000)]]));
     expect(answer).toEqual({ status: 413, text: expect.stringMatching(/^request body too large/) });

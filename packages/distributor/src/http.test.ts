@@ -2,7 +2,8 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { TakeBytes } from "@skald/kernels";
-import { createPushHandler, InflightBytes } from "./http.js";
+import { Ledger } from "@skald/runtime";
+import { createPushHandler } from "./http.js";
 import { type Harness, jsonPush, makeHarness } from "./testing/harness.js";
 
 const servers: Server[] = [];
@@ -22,13 +23,13 @@ interface Answer {
 async function serve(options: {
   harness: { readonly distributor: Pick<Harness["distributor"], "push"> };
   maxReceivedBytes?: number;
-  inflight?: InflightBytes;
+  ledger?: Ledger;
   onFault?: (error: unknown) => void;
 }): Promise<string> {
   const handle = createPushHandler({
     distributor: options.harness.distributor,
     maxReceivedBytes: options.maxReceivedBytes ?? 1000,
-    inflight: options.inflight ?? new InflightBytes(0),
+    ledger: options.ledger ?? new Ledger(0),
   });
   const server = createServer((request, response) => {
     const style = request.url?.startsWith("/api/prom") ? "legacy" : "v1";
@@ -159,20 +160,24 @@ describe("createPushHandler", () => {
   ])(
     "refuses what goes beyond the bytes in flight, %s, and books nothing for it",
     async (_, body) => {
-      const inflight = new InflightBytes(50);
-      const url = await serve({ harness: makeHarness(), inflight });
+      const ledger = new Ledger(50);
+      const url = await serve({ harness: makeHarness(), ledger });
       const answer = await post(url, body());
       expect([answer.status, answer.text, answer.headers.get("retry-after")]).toEqual([
-        ...[503, "The server cannot accept more requests at this time.\n", "1"],
+        ...[
+          503,
+          expect.stringContaining("pushes hold 50 bytes (distributor.max_inflight_bytes)"),
+          "1",
+        ],
       ]);
-      expect(inflight.bytes).toBe(0);
+      expect(ledger.bytes).toBe(0);
     },
   );
 
   it("holds the bytes of a push until it is answered", async () => {
     const harness = makeHarness();
-    const inflight = new InflightBytes(one.length);
-    const url = await serve({ harness, inflight });
+    const ledger = new Ledger(2 * one.length);
+    const url = await serve({ harness, ledger });
     const released = deferred();
     const arrived = deferred();
     harness.ingester.push = async () => {
@@ -182,12 +187,12 @@ describe("createPushHandler", () => {
     };
     const first = post(url, one);
     await arrived.promise;
-    expect(inflight.bytes).toBe(one.length);
+    expect(ledger.bytes).toBeGreaterThan(one.length);
     expect((await post(url, one)).status).toBe(503);
     released.resolve();
     expect((await first).status).toBe(204);
     expect((await post(url, one)).status).toBe(204);
-    expect(inflight.bytes).toBe(0);
+    expect(ledger.bytes).toBe(0);
   });
 
   it.each([
@@ -196,14 +201,14 @@ describe("createPushHandler", () => {
   ])(
     "books nothing of a body that is too large, %s, however much of it still comes",
     async (_, length) => {
-      const inflight = new InflightBytes(10_000_000);
+      const ledger = new Ledger(10_000_000);
       const booked: number[] = [];
-      const take = inflight.take.bind(inflight);
-      inflight.take = (bytes) => {
-        take(bytes);
+      const receive = ledger.receive.bind(ledger);
+      ledger.receive = (account, bytes, claimed) => {
+        receive(account, bytes, claimed);
         booked.push(bytes);
       };
-      const url = await serve({ harness: makeHarness(), inflight });
+      const url = await serve({ harness: makeHarness(), ledger });
       for (let round = 0; round < 3; round++) {
         const headers = { ...length, "content-type": "application/json" };
         const request = httpRequest(url, { method: "POST", headers });
@@ -218,20 +223,33 @@ describe("createPushHandler", () => {
         await new Promise<void>((resolve) => request.end(resolve));
         expect(await status).toBe(413);
       }
-      expect(inflight.bytes).toBe(0);
+      expect(ledger.bytes).toBe(0);
       expect(booked.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(3000);
     },
   );
 
   it("frees what a client that left midway had booked", async () => {
-    const inflight = new InflightBytes(1000);
-    const url = await serve({ harness: makeHarness(), inflight });
+    const ledger = new Ledger(1000);
+    const url = await serve({ harness: makeHarness(), ledger });
     const request = httpRequest(url, { method: "POST", headers: { "content-length": 500 } });
     request.on("error", () => undefined);
     request.write("{");
-    await until(() => inflight.bytes === 1);
+    await until(() => ledger.bytes === 1);
     request.destroy();
-    await until(() => inflight.bytes === 0);
+    await until(() => ledger.bytes === 0);
+  });
+
+  it("counts what a body was decoded to until it is answered", async () => {
+    const harness = makeHarness();
+    const ledger = new Ledger(1000);
+    const seen: number[] = [];
+    harness.ingester.push = async () => {
+      seen.push(ledger.bytes);
+      return { refusals: [] };
+    };
+    expect((await post(await serve({ harness, ledger }), one)).status).toBe(204);
+    expect(seen[0]).toBeGreaterThan(one.length);
+    expect(ledger.bytes).toBe(0);
   });
 
   it("leaves faults of the program to its caller", async () => {

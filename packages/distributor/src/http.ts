@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { unavailable } from "@skald/model";
 import { type PushMemory, PushMemoryPool, type PushStyle } from "@skald/push";
+import type { Claim, Ledger } from "@skald/runtime";
 import { endResponse, readBody } from "@skald/transport";
 import type { Distributor } from "./distributor.js";
 import { failedResponse, type PushResponse } from "./push-response.js";
@@ -10,7 +10,7 @@ export interface PushHandlerOptions {
   /** Largest body as received; above it 413. */
   readonly maxReceivedBytes: number;
   /** Shared by all handlers of the process. */
-  readonly inflight: InflightBytes;
+  readonly ledger: Ledger;
 }
 
 /** Serves one push request of a tenant; rejects only on program faults, before an answer is begun. */
@@ -27,38 +27,47 @@ const backfillHeader = "x-loki-backfill-shard";
 export function createPushHandler(options: PushHandlerOptions): PushHandler {
   const pool = new PushMemoryPool();
   return async (request, response, tenant, style) => {
-    const answer = await new OnePush(options, pool).serve(request, tenant, style);
+    const answer = await new OnePush(options, pool, tenant).serve(request, response, style);
     send(response, answer, answerForm(style, request.headers["content-type"]));
   };
 }
 
-/** One push with the resources that it holds while it is served: bytes in flight, and memory. */
+/** One push with the memory that it holds while it is served. */
 class OnePush {
   readonly #options: PushHandlerOptions;
   readonly #pool: PushMemoryPool;
+  readonly #tenant: string;
+  readonly #claim: Claim;
   #memory: PushMemory | undefined;
-  #bytes = 0;
   #held: Promise<unknown>[] | undefined;
 
-  constructor(options: PushHandlerOptions, pool: PushMemoryPool) {
+  constructor(options: PushHandlerOptions, pool: PushMemoryPool, tenant: string) {
     this.#options = options;
     this.#pool = pool;
+    this.#tenant = tenant;
+    this.#claim = options.ledger.open(tenant);
   }
 
-  async serve(request: IncomingMessage, tenant: string, style: PushStyle): Promise<PushResponse> {
+  async serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    style: PushStyle,
+  ): Promise<PushResponse> {
     const { headers } = request;
     const shard = headers[backfillHeader];
     let isReusable = false;
     try {
       const maxBytes = this.#options.maxReceivedBytes;
       const body = await readBody(request, maxBytes, this.#book, this.#take);
-      const answer = await this.#options.distributor.push(tenant, {
+      const answer = await this.#options.distributor.push(this.#tenant, {
         contentType: headers["content-type"],
         contentEncoding: headers["content-encoding"],
         style,
         body,
         take: this.#take,
         hold: this.#hold,
+        inflated: this.#inflated,
+        isGone: () => response.destroyed,
         ...(typeof shard === "string" ? { backfillShard: shard } : {}),
       });
       // After a fault some work may still use the memory.
@@ -75,8 +84,11 @@ class OnePush {
 
   /** Counts bytes when they arrive, so that a declared length alone reserves nothing. */
   readonly #book = (bytes: number): void => {
-    this.#options.inflight.take(bytes);
-    this.#bytes += bytes;
+    this.#claim.receive(bytes);
+  };
+
+  readonly #inflated = (bytes: number): void => {
+    this.#claim.inflate(bytes);
   };
 
   readonly #take = (length: number): Uint8Array<ArrayBuffer> => {
@@ -91,8 +103,7 @@ class OnePush {
 
   #release(isReusable: boolean): void {
     if (this.#memory !== undefined && isReusable) this.#pool.give(this.#memory);
-    this.#options.inflight.give(this.#bytes);
-    this.#bytes = 0;
+    this.#claim.close();
   }
 }
 
@@ -149,31 +160,4 @@ function encodeStatus(message: string): Uint8Array {
   for (; rest > 0x7f; rest >>>= 7) header.push((rest & 0x7f) | 0x80);
   header.push(rest);
   return Buffer.concat([Uint8Array.from(header), text]);
-}
-
-/** Counts the bytes of the pushes that are being served, and refuses pushes beyond a limit. */
-export class InflightBytes {
-  readonly #maxBytes: number;
-  #bytes = 0;
-
-  /** 0 means no limit. */
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** Adds bytes; beyond the limit it adds nothing and throws unavailable (503). */
-  take(bytes: number): void {
-    if (this.#maxBytes > 0 && this.#bytes + bytes > this.#maxBytes) {
-      throw unavailable("The server cannot accept more requests at this time.");
-    }
-    this.#bytes += bytes;
-  }
-
-  give(bytes: number): void {
-    this.#bytes -= bytes;
-  }
 }

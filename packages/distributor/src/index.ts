@@ -3,7 +3,6 @@ export type { DistributorOptions, IncomingPush, PushTarget } from "./distributor
 export { Distributor } from "./distributor.js";
 export {
   createPushHandler,
-  InflightBytes,
   type PushHandler,
   type PushHandlerOptions,
 } from "./http.js";

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RawPush } from "@skald/kernels";
 import { type Batch, type BatchStream, internal, type Labels, paddingBytes } from "@skald/model";
 import { assembleMetadata, type MetadataNames, resolveMetadataNames } from "./columns/metadata.js";
@@ -196,28 +195,5 @@ export function runSteps<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
-  }
-}
-
-/** Longest stretch of work between two turns of the event loop. */
-const stretchMs = 4;
-
-/**
- * Runs interruptible work and gives up the thread whenever a stretch has become long. A small push never gives it up and
- * returns its result at once; a push of a million streams never blocks the others.
- */
-export function runInTurns<T>(work: Generator<void, T>): T | Promise<T> {
-  const first = work.next();
-  return first.done === true ? first.value : runRest(work);
-}
-
-async function runRest<T>(work: Generator<void, T>): Promise<T> {
-  let start = performance.now();
-  for (;;) {
-    const step = work.next();
-    if (step.done === true) return step.value;
-    if (performance.now() - start < stretchMs) continue;
-    await nextTurn();
-    start = performance.now();
   }
 }

@@ -176,9 +176,22 @@ describe("decodeBody", () => {
   });
 
   it("takes no more than a thread can hold, whatever it is told", () => {
-    const wide = body("json", gzipSync(Buffer.alloc(maxDecodedBytes + 1, " ")), "gzip");
+    const wide = body("json", Buffer.alloc(maxDecodedBytes + 1, " "));
     expect(() => decodeBody(wide, 2 ** 40)).toThrow(/more than 134217728 bytes/);
   });
+
+  it.each(["gzip", "deflate"] as const)(
+    "refuses a %s body that is nothing but a bomb",
+    (encoding) => {
+      const squeeze = encoding === "gzip" ? gzipSync : deflateRawSync;
+      const wide = (bytes: number) => Buffer.concat([json, Buffer.alloc(bytes, " ")]);
+      expect(decodeBody(body("json", squeeze(wide(31 << 20)), encoding)).rowCount).toBe(1);
+      const bomb = body("json", squeeze(wide(33 << 20)), encoding);
+      expect(() => decodeBody(bomb)).toThrow(
+        `its ${encoding} inflates to more than 33554432 bytes; beyond 33554432 bytes at most 32 times the size`,
+      );
+    },
+  );
 
   it("refuses more streams than a push may have", () => {
     const streams = Buffer.alloc(2 * 1_000_000);

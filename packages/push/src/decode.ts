@@ -70,29 +70,30 @@ export function decodeBody(
   }
 }
 
-/**
- * A gzip body of several members may inflate to this size, because the size at its end is that of the last one; a zstd body
- * may too.
- */
+/** A body of any size may inflate to this size. */
 const freeBytes = 32 * 1024 * 1024;
 const minChunkBytes = 16 * 1024;
 const maxGuessedChunkBytes = 4 * 1024 * 1024;
 const gzipFrameBytes = 18;
-/** Log lines do not compress better than this. */
+/** A body may inflate to this many times its size: log lines do not compress better, and a bomb does. */
 const maxRatio = 32;
 
-/** Undoes the content encoding of a push; throws too_large as soon as more than `maxBytes` come out. */
-function inflate({ encoding, body }: PushBody, maxBytes: number): Uint8Array {
+/** Undoes the content encoding of a push; throws too_large as soon as more than `limitBytes`, or too many times its size, come out. */
+function inflate({ encoding, body }: PushBody, limitBytes: number): Uint8Array {
   if (encoding === "identity") {
-    if (body.length > maxBytes) throw decodedTooLarge(maxBytes);
+    if (body.length > limitBytes) throw decodedTooLarge(limitBytes);
     return body;
   }
+  const ratioBytes = Math.max(freeBytes, maxRatio * body.length);
+  const maxBytes = Math.min(limitBytes, ratioBytes);
   try {
     return inflaters[encoding](body, maxBytes);
   } catch (error) {
-    if (error instanceof SkaldError) throw error;
     const { code } = error as { code?: unknown };
-    if (code === "ERR_BUFFER_TOO_LARGE") throw decodedTooLarge(maxBytes);
+    if (code === "ERR_BUFFER_TOO_LARGE" || code === "too_large") {
+      throw maxBytes < limitBytes ? inflatesTooMuch(encoding, maxBytes) : decodedTooLarge(maxBytes);
+    }
+    if (error instanceof SkaldError) throw error;
     if (code === "Z_BUF_ERROR") throw invalidArgument("unexpected EOF", { cause: error });
     const reason = error instanceof Error ? error.message : "corrupt input";
     throw invalidArgument(`${encoding}: ${reason}`, { cause: error });
@@ -110,7 +111,7 @@ function gunzip(body: Uint8Array, maxBytes: number): Uint8Array {
       : new DataView(body.buffer, body.byteOffset + n - 4, 4).getUint32(0, true);
   const expected = stated <= maxBytes ? stated : 0;
   return gunzipSync(body, {
-    maxOutputLength: Math.min(maxBytes, Math.max(expected, freeBytes)),
+    maxOutputLength: maxBytes,
     chunkSize: Math.max(minChunkBytes, expected + 1),
   });
 }
@@ -125,7 +126,7 @@ function unzstd(body: Uint8Array, maxBytes: number): Uint8Array {
   if (zlib.zstdDecompressSync === undefined)
     throw invalidArgument("zstd bodies need a server on Node 22 or newer, send gzip");
   return zlib.zstdDecompressSync(body, {
-    maxOutputLength: Math.min(maxBytes, Math.max(freeBytes, maxRatio * body.length)),
+    maxOutputLength: maxBytes,
     chunkSize: guessedChunkBytes(body, maxBytes),
   });
 }
@@ -133,6 +134,12 @@ function unzstd(body: Uint8Array, maxBytes: number): Uint8Array {
 /** Raw deflate and zstd state no size that can be relied on, so ten times that of the body is assumed. */
 function guessedChunkBytes(body: Uint8Array, maxBytes: number): number {
   return Math.max(minChunkBytes, Math.min(body.length * 10, maxGuessedChunkBytes, maxBytes));
+}
+
+function inflatesTooMuch(encoding: PushEncoding, maxBytes: number): SkaldError {
+  return tooLarge(
+    `request body too large: its ${encoding} inflates to more than ${maxBytes} bytes; beyond ${freeBytes} bytes at most ${maxRatio} times the size of the body is accepted, send less in one push`,
+  );
 }
 
 function decodedTooLarge(maxBytes: number): SkaldError {

@@ -3,10 +3,12 @@
 
 export * from "./buildinfo.js";
 export * from "./concurrency.js";
+export * from "./ledger.js";
 export type { LogOptions } from "./log.js";
 export * from "./logger.js";
 export type * from "./metrics.js";
 export * from "./service.js";
+export { markWork, type Stretch, StretchRecorder } from "./stretches.js";
 export * from "./waiting.js";
 export {
   type CallingOptions,
@@ -19,6 +21,7 @@ export * from "./workers/memory-budget.js";
 export * from "./workers/pool.js";
 export type {
   HostFunction,
+  JobCost,
   JobOptions,
   JobQueue,
   JobShare,

@@ -3,6 +3,32 @@ import { buildInfo } from "./buildinfo.js";
 import { Metrics } from "./metrics.js";
 
 describe("Metrics", () => {
+  it("tells the first tenants apart and adds up all others", async () => {
+    const metrics = new Metrics({ maxTenants: 2 });
+    const lines = metrics.counter("lines_total", "Lines.", ["tenant", "reason"]);
+    const seconds = metrics.histogram("wait_seconds", "Time.", ["user"], [1]);
+    for (let i = 0; i < 5; i++) {
+      lines.inc({ tenant: `t${i}`, reason: "late" }, i);
+      seconds.observe({ user: `t${i}` }, i);
+    }
+    for (let round = 0; round < 2; round++) {
+      const { text } = await metrics.read();
+      const shown = text.split("\n").filter((line) => !line.startsWith("#") && line !== "");
+      expect(shown.filter((line) => !line.includes("bucket"))).toEqual([
+        'loki_lines_total{tenant="t0",reason="late"} 0',
+        'loki_lines_total{tenant="t1",reason="late"} 1',
+        'loki_lines_total{tenant="other tenants",reason="late"} 9',
+        'loki_wait_seconds_sum{user="t0"} 0',
+        'loki_wait_seconds_count{user="t0"} 1',
+        'loki_wait_seconds_sum{user="t1"} 1',
+        'loki_wait_seconds_count{user="t1"} 1',
+        'loki_wait_seconds_sum{user="other tenants"} 9',
+        'loki_wait_seconds_count{user="other tenants"} 3',
+      ]);
+      expect(shown).toContain('loki_wait_seconds_bucket{le="+Inf",user="other tenants"} 3');
+    }
+  });
+
   it("prefixes names and gives the same metric when asked again", async () => {
     const metrics = new Metrics();
     metrics

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { BuildInfo } from "./buildinfo.js";
+import { TenantFolder } from "./fold-tenants.js";
 
 /** Seconds; the buckets that dashboards of request durations expect. */
 const durationBucketsSeconds: readonly number[] = [
@@ -14,10 +15,12 @@ const durationBucketsSeconds: readonly number[] = [
 export class Metrics {
   readonly #registry = new Registry();
   readonly #namespace: string;
+  readonly #tenants: TenantFolder;
   readonly #known = new Map<string, { kind: string; labels: string; metric: unknown }>();
 
-  constructor(options: { namespace?: string } = {}) {
+  constructor(options: { readonly namespace?: string; readonly maxTenants?: number } = {}) {
     this.#namespace = options.namespace ?? "loki";
+    this.#tenants = new TenantFolder(options.maxTenants ?? 0);
   }
 
   counter(name: string, help: string, labels: readonly string[] = []): Counter<string> {
@@ -70,6 +73,28 @@ export class Metrics {
     });
   }
 
+  /** Gauges that are asked for their values when the metrics are read. */
+  gaugesOf<Label extends string>(
+    name: string,
+    help: string,
+    labels: readonly Label[],
+    read: () => Iterable<Readonly<Record<Label, string>> & { readonly value: number }>,
+  ): void {
+    const settings = this.#settings(name, help, labels);
+    this.#once("read gauges", name, labels, () => {
+      return new Gauge({
+        ...settings,
+        collect() {
+          this.reset();
+          for (const of of read()) {
+            const named = labels.map((label) => [label, of[label]] as const);
+            this.set(Object.fromEntries(named), of.value);
+          }
+        },
+      });
+    });
+  }
+
   /** A histogram; buckets default to those of request durations in seconds. */
   histogram(
     name: string,
@@ -97,7 +122,7 @@ export class Metrics {
 
   /** What `GET /metrics` answers: OpenMetrics when the client's Accept header names it, else Prometheus text. */
   async read(accept = ""): Promise<{ contentType: string; text: string }> {
-    const text = await this.#registry.metrics();
+    const text = this.#tenants.fold(await this.#registry.metrics());
     if (!accept.includes("application/openmetrics-text"))
       return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text };
     return { contentType: Registry.OPENMETRICS_CONTENT_TYPE, text: toOpenMetrics(text) };

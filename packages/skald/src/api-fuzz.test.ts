@@ -1,8 +1,9 @@
-import { Agent, request as startRequest } from "node:http";
+import { Agent } from "node:http";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { everyTarget, wholeApi } from "./index.js";
 import { type HostileRequest, hostileRequests } from "./testing/hostile-requests.js";
+import { type HostileAnswer, sendHostile } from "./testing/send-hostile.js";
 import { startProcess, type TestProcess } from "./testing/start-process.js";
 
 /** The whole is `RUNS=100000`. */
@@ -51,7 +52,7 @@ it(
     const work = async () => {
       while (left-- > 0 && problems.length < 20) {
         const asked = next();
-        const problem = problemOf(asked, await send(asked));
+        const problem = problemOf(asked, await sendHostile(asked, { agent, port: server.port }));
         if (problem !== undefined) problems.push(`${problem}: ${describe(asked)}`);
       }
     };
@@ -65,14 +66,11 @@ it(
   30_000 + requests * 60,
 );
 
-interface Answer {
-  readonly status: number;
-  readonly allow: string | undefined;
-  readonly text: string;
-}
-
 /** What is wrong with an answer. */
-function problemOf(asked: HostileRequest, { status, allow, text }: Answer): string | undefined {
+function problemOf(
+  asked: HostileRequest,
+  { status, allow, text }: HostileAnswer,
+): string | undefined {
   const { allowed, endpoint, isOverLimit, method } = asked;
   if (status >= 500) return `${status} ${text}`;
   const isOwnPath = endpoint?.paths.some((path) => path === "/config" || path === "/metrics");
@@ -98,43 +96,4 @@ function problemOf(asked: HostileRequest, { status, allow, text }: Answer): stri
 function describe({ method, url, headers, body }: HostileRequest): string {
   const sent = Buffer.from(body ?? []).toString("latin1");
   return `${method} ${url.slice(0, 2000)} ${JSON.stringify(headers).slice(0, 500)} ${sent.slice(0, 1000)}`;
-}
-
-function send({ method, url, headers, body }: HostileRequest): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const path = url.replace(/[^!-~]/g, encodeURIComponent);
-    const { expect: _, ...plain } = headers;
-    const known = Object.fromEntries(
-      Object.entries(plain).map(([name, value]) => [name, latin1(value)]),
-    );
-    const length = body === undefined ? {} : { "content-length": body.length };
-    const maxHeaderSize = 1024 * 1024;
-    const options = {
-      agent,
-      maxHeaderSize,
-      method,
-      path,
-      port: server.port,
-      headers: { ...known, ...length },
-    };
-    const request = startRequest(options, (response) => {
-      const pieces: Buffer[] = [];
-      response.on("data", (piece: Buffer) => pieces.push(piece));
-      response.on("error", reject);
-      response.on("end", () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          allow: response.headers.allow,
-          text: Buffer.concat(pieces).toString(),
-        }),
-      );
-    });
-    request.on("error", (error) => reject(new Error(`${method} ${path}`, { cause: error })));
-    request.end(body);
-  });
-}
-
-/** Header values that a client can send at all. */
-function latin1(value: string): string {
-  return value.replace(/[^\t -~\u0080-\u00ff]/g, "?");
 }

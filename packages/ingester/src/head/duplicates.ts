@@ -112,15 +112,21 @@ export class BatchDuplicates {
   }
 
   #lookUp(row: number): boolean {
-    const batch = this.#batch;
     this.#hashes ??= new RowHashes();
     for (; this.#hashedTo < row; this.#hashedTo++) {
-      this.#hashes.add(this.#hash(this.#hashedTo), this.#hashedTo);
+      const hash = this.#hash(this.#hashedTo);
+      // Many equal rows would make a long chain.
+      if (!this.#isKnown(this.#hashes, hash, this.#hashedTo)) {
+        this.#hashes.add(hash, this.#hashedTo);
+      }
     }
-    return this.#hashes.some(
-      this.#hash(row),
-      (other) => this.#sameTime(other, row) && equalBatchRows(batch, other, row),
-    );
+    return this.#isKnown(this.#hashes, this.#hash(row), row);
+  }
+
+  #isKnown(hashes: RowHashes, hash: number, row: number): boolean {
+    const equals = (other: number) =>
+      this.#sameTime(other, row) && equalBatchRows(this.#batch, other, row);
+    return hashes.some(hash, equals);
   }
 
   #sameTime(a: number, b: number): boolean {
@@ -188,12 +194,13 @@ function rowsOfRun(block: HeadBlock, run: number): { from: number; to: number } 
   return { from: runStart[run]!, to };
 }
 
-/** Hashes time, line and metadata values of a row of a batch; equal rows have equal hashes. */
+/** Hashes time, line and metadata of a row of a batch; equal rows have equal hashes. */
 function hashBatchRow(batch: Batch, row: number, time: number): number {
   const { bytes, lineStart, lineLength, metaStart, metaValueStart, metaValueLength } = batch;
   let hash = hashTime(time);
   hash = hashBytes(hash, bytes, lineStart[row]!, lineLength[row]!);
   for (let pair = metaStart[row]!; pair < metaStart[row + 1]!; pair++) {
+    hash = hashText(hash, batch.metaNames[batch.metaName[pair]!]!);
     hash = hashBytes(hash, bytes, metaValueStart[pair]!, metaValueLength[pair]!);
   }
   return hash;
@@ -201,10 +208,11 @@ function hashBatchRow(batch: Batch, row: number, time: number): number {
 
 /** Computes the same hash for a row of a head block. */
 function hashHeadRow(block: HeadBlock, row: number): number {
-  const { timestamps, lines, lineOffset, metaStart, valueOffset, values } = block.columns;
+  const { timestamps, lines, lineOffset, metaStart, pairName, valueOffset, values } = block.columns;
   let hash = hashTime(timestamps[row]!);
   hash = hashBytes(hash, lines, lineOffset[row]!, lineOffset[row + 1]! - lineOffset[row]!);
   for (let pair = metaStart[row]!; pair < metaStart[row + 1]!; pair++) {
+    hash = hashText(hash, block.metaName(pairName[pair]!));
     hash = hashBytes(hash, values, valueOffset[pair]!, valueOffset[pair + 1]! - valueOffset[pair]!);
   }
   return hash;
@@ -301,6 +309,8 @@ class RowHashes {
 /** Differs between processes, so that nobody can prepare rows that share a hash. */
 const seed = (Math.random() * 2 ** 32) | 0;
 
+const fnvPrime = 0x01000193;
+
 function hashTime(time: number): number {
   const low = time % 4_294_967_296;
   return mix(mix(seed, low | 0), ((time - low) / 4_294_967_296) | 0);
@@ -308,6 +318,12 @@ function hashTime(time: number): number {
 
 function hashBytes(hash: number, bytes: Uint8Array, start: number, length: number): number {
   return mix(fnv1aBytes(bytes, start, start + length, hash), length);
+}
+
+function hashText(hash: number, text: string): number {
+  let h = hash;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), fnvPrime);
+  return mix(h, text.length);
 }
 
 function mix(hash: number, value: number): number {

@@ -38,6 +38,8 @@ import { countsHeaders, guessOutcome, ScanRoom } from "./scan-room.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
 const tasksPerThread = 2;
+/** What a stream costs a scan besides its lines, in bytes of lines. */
+const streamCost = 256;
 export interface QueryRunOptions {
   readonly limits: QueryByteLimits;
   readonly scanners: Scanners;
@@ -189,6 +191,8 @@ export class QueryRun {
 
   #add(side: Side, { stats, streams }: Pick<ScanOutcome, "stats" | "streams">): void {
     addReadStats(this.#read[side], stats);
+    // Scans of a query over many streams take long although they read little.
+    this.book(Math.max(0, streams - this.#streams) * streamCost);
     this.#streams = Math.max(this.#streams, streams);
     this.#shards++;
     const { maxBytesRead } = this.limits;

@@ -2,6 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError } from "@skald/model";
 import { messageWithCauses } from "../logger.js";
+import { threadCpuMs } from "../stretches.js";
 import {
   currentTrace,
   installTracing,
@@ -107,13 +108,15 @@ class JobThread {
     const stop = new AbortController();
     this.#running.set(id, stop);
     if (job.trace !== undefined && !isTracing()) installTracing(this.#spans);
+    const beforeMs = threadCpuMs();
     const { outcome, transfer } = await within(job.trace, () => this.#outcomeOf(job, stop.signal));
     this.#running.delete(id);
+    const used = { heldBytes: heldBytes(), cpuMs: threadCpuMs() - beforeMs };
     try {
-      this.send({ kind: "done", id, heldBytes: heldBytes(), ...outcome }, transfer);
+      this.send({ kind: "done", id, ...used, ...outcome }, transfer);
     } catch (error) {
       const sent = withoutDetail(describeError(error));
-      this.send({ kind: "done", id, heldBytes: heldBytes(), error: sent });
+      this.send({ kind: "done", id, ...used, error: sent });
     }
   }
 
@@ -187,7 +190,13 @@ export type ToThread =
  */
 export type FromThread =
   | { readonly kind: "ready" }
-  | ({ readonly kind: "done"; readonly id: number; readonly heldBytes: number } & Outcome)
+  | ({
+      readonly kind: "done";
+      readonly id: number;
+      readonly heldBytes: number;
+      /** CPU time of the thread since the job began. */
+      readonly cpuMs: number;
+    } & Outcome)
   | {
       readonly kind: "call";
       readonly id: number;

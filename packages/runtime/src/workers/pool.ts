@@ -4,6 +4,7 @@ import { cancelledError } from "./jobs.js";
 import {
   FirstInFirstOut,
   type Job,
+  type JobCost,
   type JobOptions,
   type JobQueue,
   type Lane,
@@ -18,6 +19,8 @@ export interface WorkerPoolOptions {
   readonly size: number;
   /** Urgent jobs that one more thread runs at a time; they never wait for others. 0: no such thread. */
   readonly urgentJobs?: number;
+  /** Lanes that have one more thread each, which takes one job at a time. */
+  readonly ownThreads?: readonly Lane[];
   /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
   /** Queues that choose the next job of a lane; first in, first out when absent. */
@@ -33,9 +36,11 @@ export interface WorkerPoolOptions {
   readonly maxKeptMib?: number;
   /** Called when a thread has died; it is replaced. */
   readonly onThreadLost?: (error: unknown) => void;
+  /** Called when a job has ended, with what it took. */
+  readonly onUsed?: (used: JobCost) => void;
 }
 
-const lanes: readonly Lane[] = ["urgent", "tail", "query", "background"];
+const lanes: readonly Lane[] = ["urgent", "tail", "decode", "query", "background"];
 /** Job ids go through a shared 32-bit word. */
 const maxId = 2 ** 31 - 1;
 
@@ -54,14 +59,16 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    const { queues = {}, urgentJobs = 0 } = options;
+    const { queues = {}, urgentJobs = 0, ownThreads = [] } = options;
     this.#queues = {
       urgent: queues.urgent ?? new FirstInFirstOut(),
       tail: queues.tail ?? new FirstInFirstOut(),
+      decode: queues.decode ?? new FirstInFirstOut(),
       query: queues.query ?? new FirstInFirstOut(),
       background: queues.background ?? new FirstInFirstOut(),
     };
     if (urgentJobs > 0) this.#addSeat(["urgent"], urgentJobs);
+    for (const lane of ownThreads) this.#addSeat([lane], 1);
     for (let i = 0; i < options.size; i++) this.#addSeat(lanes, 1);
   }
 
@@ -72,9 +79,9 @@ export class WorkerPool {
   /** Jobs that run or wait, without those of the background lane. */
   get busy(): number {
     const running = this.#seats.flatMap(({ jobs }) => jobs);
-    const { urgent, tail, query } = this.#queues;
+    const { urgent, tail, decode, query } = this.#queues;
     const others = running.filter(({ options }) => options.lane !== "background");
-    return others.length + urgent.size + tail.size + query.size;
+    return others.length + urgent.size + tail.size + decode.size + query.size;
   }
 
   /** Runs a job on the next free thread. Rejects with the job's error, `cancelled`, or `unavailable`. */
@@ -92,7 +99,7 @@ export class WorkerPool {
       this.#nextId = id === maxId ? 1 : id + 1;
       const onAbort = (): void => this.#abort(job);
       const calls = new Map<number, AbortController>();
-      const about = { span: beginPart(`job ${name}`), sinceMs: performance.now() };
+      const about = { span: beginPart(`job ${name}`), sinceMs: performance.now(), queueMs: 0 };
       const job: Job = { id, name, payload, options, resolve, reject, onAbort, calls, ...about };
       queue.push(job);
       options.signal?.addEventListener("abort", onAbort, { once: true });
@@ -126,7 +133,7 @@ export class WorkerPool {
   #addSeat(seatLanes: readonly Lane[], slots: number): void {
     const { url, maxHeapMib, maxKeptMib, lazy = false } = this.#options;
     const seat = new Seat({
-      ...{ url, maxHeapMib, maxKeptMib, lanes: seatLanes, slots },
+      ...{ url, maxHeapMib, maxKeptMib, lanes: seatLanes, slots, onUsed: this.#options.onUsed },
       onRoom: () => this.resume(),
       onThreadLost: (error) => this.#options.onThreadLost?.(error),
     });

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
+import { markWork } from "../stretches.js";
 import { type Span, takeSpan, within } from "../tracing.js";
 import {
   buffersToMove,
@@ -27,6 +28,17 @@ export interface SeatOptions {
   readonly onRoom: () => void;
   /** Called with the reason when a thread has died. */
   readonly onThreadLost: (error: unknown) => void;
+  /** Called when a job has ended. */
+  readonly onUsed?: ((used: JobCost) => void) | undefined;
+}
+
+/** What a job took of a pool. */
+export interface JobCost {
+  /** Empty for jobs that run on nobody's account. */
+  readonly tenant: string;
+  readonly queueMs: number;
+  /** CPU time of its thread; 0 where a thread runs several jobs at a time. */
+  readonly cpuMs: number;
 }
 
 /** The id of a job that nobody waits for. */
@@ -123,6 +135,7 @@ export class Seat {
       return;
     }
     this.#jobs[slot] = job;
+    job.queueMs = performance.now() - job.sinceMs;
     worker.ref();
   }
 
@@ -180,6 +193,10 @@ export class Seat {
     if (job === undefined) return;
     this.#jobs[slot] = undefined;
     if (this.#jobs.every((one) => one === undefined)) this.#rest(worker, outcome.heldBytes);
+    const cpuMs = this.#options.slots === 1 ? outcome.cpuMs : 0;
+    const tenant = job.options.share?.tenant ?? "";
+    this.#options.onUsed?.({ tenant, queueMs: job.queueMs, cpuMs });
+    markWork(`job_${job.name}`, tenant);
     settle(job, "error" in outcome ? { error: reviveError(outcome.error) } : outcome);
     this.#options.onRoom();
   }
@@ -214,6 +231,7 @@ export class Seat {
   ): Promise<void> {
     const stop = new AbortController();
     job.calls.set(call, stop);
+    markWork(`job_${job.name}`, job.options.share?.tenant ?? "");
     let transfer: ArrayBuffer[] = [];
     let outcome: Outcome;
     try {
@@ -271,8 +289,8 @@ export class Seat {
   }
 }
 
-/** Lanes take turns, so that none starves another; urgent jobs have a thread of their own besides. */
-export type Lane = "urgent" | "tail" | "query" | "background";
+/** Lanes take turns, so that none starves another; some have a thread of their own besides. */
+export type Lane = "urgent" | "tail" | "decode" | "query" | "background";
 
 export interface JobOptions {
   readonly lane: Lane;
@@ -324,6 +342,8 @@ export interface Job extends WaitingJob {
   /** Covers waiting and running; undefined outside of a trace. */
   readonly span: Span | undefined;
   readonly sinceMs: number;
+  /** Time that it waited. */
+  queueMs: number;
 }
 
 /** The queue of a lane that has none of its own. */

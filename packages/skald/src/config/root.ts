@@ -46,6 +46,11 @@ const top = {
   ),
   no_auth_tenant: field.text("fake", "tenant when auth_enabled is false", "auth.no-auth-tenant"),
   metrics_namespace: field.text("loki", "start of the names of metrics", "metrics-namespace"),
+  max_tenants_in_metrics: field.integer(
+    1000,
+    "tenants that metrics tell apart; those that come later are counted together, as `other tenants`; 0: no limit",
+    "metrics.max-tenants",
+  ),
   tenant_limits_allow_publish: field.list(
     publishedLimits,
     "limits that a client may ask for about its own tenant",

@@ -1,5 +1,5 @@
-import { createPushHandler, type Distributor, InflightBytes } from "@skald/distributor";
-import { memoryBytes } from "@skald/runtime";
+import { createPushHandler, type Distributor } from "@skald/distributor";
+import type { Ledger } from "@skald/runtime";
 import {
   type EndpointDocs,
   parseTenant,
@@ -9,23 +9,16 @@ import {
 import type { Config } from "../config/root.js";
 
 const tenantHeader = "x-scope-orgid";
-/** Pushes take more memory than their bodies, so their bodies may fill only this part of it. */
-const memoryShare = 1 / 8;
 
 /** The handlers of pushes by path: the API, the legacy API with another JSON form, and OTLP. */
 export function pushRoutes(
   config: Config,
   distributor: Pick<Distributor, "push">,
+  ledger: Ledger,
   tenancy: TenantOptions,
 ): Map<string, RawHandler> {
-  const { max_recv_msg_size, max_inflight_bytes } = config.distributor;
-  const inflightBytes =
-    max_inflight_bytes || Math.max(max_recv_msg_size, memoryBytes() * memoryShare);
-  const push = createPushHandler({
-    distributor,
-    maxReceivedBytes: max_recv_msg_size,
-    inflight: new InflightBytes(inflightBytes),
-  });
+  const maxReceivedBytes = config.distributor.max_recv_msg_size;
+  const push = createPushHandler({ distributor, maxReceivedBytes, ledger });
   const styles = [
     ["/service/api/v1/push", "v1"],
     ["/loki/api/v1/push", "v1"],
@@ -48,10 +41,10 @@ const json = { "content-type": "application/json" };
 const errors = {
   260: "ingestion of the tenant is blocked; the status is `block_ingestion_status_code`",
   400: "a body that cannot be read, or rows that break a limit: the others are stored",
-  413: "larger than `distributor.max_recv_msg_size`, or than `distributor.max_decompressed_size` when unpacked",
+  413: "larger than `distributor.max_recv_msg_size`, or than `distributor.max_decompressed_size` when unpacked; larger than 32 MiB and 32 times its compressed size",
   422: "no streams at all",
-  429: "above a rate of the tenant: nothing is stored",
-  503: "too many bytes are on their way, or the disk is full",
+  429: "above a rate of the tenant, or its pushes hold half of `distributor.max_inflight_bytes`: nothing is stored",
+  503: "pushes hold `distributor.max_inflight_bytes`, the body arrives too slowly, or the disk is full",
 };
 
 const push: EndpointDocs = {

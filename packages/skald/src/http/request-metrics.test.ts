@@ -1,9 +1,39 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
+import { markWork } from "@skald/runtime";
+import { createLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
-import { callObserver, requestObserver } from "./request-metrics.js";
+import { callObserver, requestObserver, stretchRecorder } from "./request-metrics.js";
 
 const sizes = { requestBytes: undefined, responseBytes: undefined };
+
+describe("stretchRecorder", () => {
+  it("counts what blocks the main thread, and logs it with a hash of the query", async () => {
+    const metrics = new Metrics();
+    const lines: string[] = [];
+    const log = createLogger({ target: { write: (line) => void lines.push(line) } });
+    const recorder = stretchRecorder(metrics, log);
+    recorder.start();
+    try {
+      await sleep(30);
+      markWork("service_api_v1_query", "shop", "/service/api/v1/query?query=x");
+      const before = process.cpuUsage();
+      while (process.cpuUsage(before).user < 200_000);
+      await sleep(30);
+    } finally {
+      recorder.stop();
+    }
+    const { text } = await metrics.read();
+    const labels = 'route="loki_api_v1_query",tenant="shop"';
+    expect(text).toContain(`loki_main_thread_stretch_seconds_count{${labels}} 1`);
+    const found = lines.map((line) => JSON.parse(line)).find(({ tenant }) => tenant === "shop");
+    expect(found).toMatchObject({
+      ...{ level: "warn", route: "service_api_v1_query", query_hash: expect.any(Number) },
+    });
+    expect(found.duration_ms).toBeGreaterThanOrEqual(100);
+  });
+});
 
 describe("requestObserver", () => {
   it("counts seconds and bytes by method, route and status", async () => {

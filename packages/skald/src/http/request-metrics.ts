@@ -1,6 +1,6 @@
 import { errorCodeOf, errorStatus } from "@skald/model";
 import type { EndedCall } from "@skald/rpc";
-import type { Logger, Metrics } from "@skald/runtime";
+import { type Logger, type Metrics, StretchRecorder } from "@skald/runtime";
 import type { CutObserver, RequestFacts, RequestObserver } from "@skald/transport";
 
 const MiB = 1024 * 1024;
@@ -77,6 +77,38 @@ export function cutObserver(metrics: Metrics, log: Logger, protocol: "http" | "g
     if (reason === "fault")
       log.error("a connection was cut: its handler failed", { protocol, error });
   };
+}
+
+/** Stretches from this length on are logged. */
+const maxStretchMs = 50;
+const maxStretchTenants = 100;
+const maxTenantChars = 150;
+const stretchBuckets = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Counts what keeps the main thread from other work for more than about 10 ms, and logs what does so for more than 50 ms. */
+export function stretchRecorder(metrics: Metrics, log: Logger): StretchRecorder {
+  const stretches = metrics.histogram(
+    "main_thread_stretch_seconds",
+    "Stretches of more than 10 ms that the main thread was busy with one piece of work.",
+    ["route", "tenant"],
+    stretchBuckets,
+  );
+  const tenants = new Set<string>();
+  return new StretchRecorder(({ route, tenant, queryHash, ms }) => {
+    // The tenant is as the client sent it, so it may be anything.
+    if (tenants.size < maxStretchTenants && tenant.length <= maxTenantChars) tenants.add(tenant);
+    const label = tenants.has(tenant) ? tenant : "other tenants";
+    stretches.observe({ route: knownRoute(route), tenant: label }, ms / 1000);
+    if (ms < maxStretchMs) return;
+    const hash = queryHash === undefined ? {} : { query_hash: queryHash };
+    const facts = {
+      route,
+      tenant: tenant.slice(0, maxTenantChars),
+      ...hash,
+      duration_ms: Math.round(ms),
+    };
+    log.warn("the main thread was busy with one piece of work", facts);
+  });
 }
 
 function durationsOf(metrics: Metrics) {

@@ -14,7 +14,7 @@ import { configToYaml, loadConfig } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
 import { tlsOptionsOf } from "../config/server.js";
 import { type ModuleName, modules, modulesOf, shows, targets } from "../config/targets.js";
-import { cutObserver, requestObserver } from "../http/request-metrics.js";
+import { cutObserver, requestObserver, stretchRecorder } from "../http/request-metrics.js";
 import type { Builder, ModuleContext, Parts } from "../wiring/module.js";
 import {
   buildLimits,
@@ -78,7 +78,10 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
 /** Builds every object of the process, and the HTTP server in front of them. */
 export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProcess {
   const { config, log, build } = given;
-  const metrics = new Metrics({ namespace: config.metrics_namespace });
+  const metrics = new Metrics({
+    namespace: config.metrics_namespace,
+    maxTenants: config.max_tenants_in_metrics,
+  });
   metrics.collectProcess(build);
   const context = { ...given, metrics };
   // The builders fill the parts; each module comes after those that it needs.
@@ -106,10 +109,17 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
   ];
   const api = config.server.reference_paths_enabled ? all : underPublishedNames(all);
   const server = serverOf(api, context);
+  const recorder = stretchRecorder(metrics, log);
   const listening = new Service({
     name: "server",
-    start: async () => log.info("listening", { port: await server.start() }),
-    stop: () => server.stop(),
+    start: async () => {
+      log.info("listening", { port: await server.start() });
+      recorder.start();
+    },
+    stop: async () => {
+      await server.stop();
+      recorder.stop();
+    },
   });
   const group = new ServiceGroup(
     built.map(({ name, service = new Service({ name }) }) => ({ service, needs: modules[name] })),

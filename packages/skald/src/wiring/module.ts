@@ -14,7 +14,7 @@ import type { SegmentLocation } from "@skald/model";
 import type { LineSampler, PatternThread } from "@skald/patterns";
 import type { QueryLanes } from "@skald/querier";
 import type { GrpcServer } from "@skald/rpc";
-import type { BuildInfo, Logger, Service, WorkerPool } from "@skald/runtime";
+import type { BuildInfo, Ledger, Logger, Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { ScanPool } from "@skald/scan";
@@ -54,6 +54,8 @@ export interface Parts {
   connections: Connections;
   limits: TenantLimits;
   pool: WorkerPool;
+  /** The memory of pushes. */
+  ledger: Ledger;
   /** Scans the files of this machine. */
   threads: ScanPool;
   /** Scans the segments of the store, too. */

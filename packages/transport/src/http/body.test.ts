@@ -1,5 +1,8 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { PassThrough } from "node:stream";
+import { mock } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
 import { endResponse } from "./answer.js";
@@ -103,14 +106,50 @@ describe("readBody", () => {
     wire.socket.destroy();
   });
 
-  it("takes a body in chunks of one byte in little memory", async () => {
+  it("takes a body in chunks of 32 bytes in little memory", async () => {
     const { port, next } = await serve();
     const wire = await openWire(port);
     wire.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    wire.write(`${"1\r\nx\r\n".repeat(maxBytes)}0\r\n\r\n`);
+    wire.write(`${`20\r\n${"x".repeat(32)}\r\n`.repeat(maxBytes / 32)}0\r\n\r\n`);
     const outcome = (await next()) as { body: Buffer };
     expect(outcome.body.equals(Buffer.alloc(maxBytes, "x"))).toBe(true);
     wire.socket.destroy();
+  });
+
+  it("refuses a body in chunks of one byte soon", async () => {
+    const { port, next } = await serve();
+    const wire = await openWire(port);
+    wire.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    wire.write("1\r\nx\r\n".repeat(1025));
+    expect(await next()).toEqual({
+      code: "invalid_argument",
+      message:
+        "the request body arrives in too many pieces: after the first 1024 they must have 16 bytes on average",
+    });
+    wire.socket.destroy();
+  });
+
+  it.each([
+    ["stops after its first MiB", 0, "unavailable"],
+    ["arrives slowly after its first MiB", 300 * 1024, "unavailable"],
+    ["keeps arriving", 330 * 1024, "read"],
+  ])("watches a body that %s", async (_name, bytesInFiveSeconds, expected) => {
+    mock.timers.enable({ apis: ["setInterval"] });
+    try {
+      const request = Object.assign(new PassThrough(), { headers: {}, complete: false });
+      const body = readBody(request as unknown as IncomingMessage, 4 * 1024 * 1024);
+      const outcome = body.then(() => "read", errorCodeOf);
+      request.write(Buffer.alloc(1024 * 1024 + 1));
+      for (let period = 0; period < 3; period++) {
+        request.write(Buffer.alloc(bytesInFiveSeconds));
+        await nextTurn();
+        mock.timers.tick(5000);
+      }
+      request.end();
+      expect(await outcome).toBe(expected);
+    } finally {
+      mock.timers.reset();
+    }
   });
 
   it("refuses a declared length beyond the limit before a byte of it came", async () => {

@@ -1,11 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
+import { markRequest, pathOf, routeName } from "./observe.js";
 
 /**
  * Reads a request body of at most `maxBytes`. A larger declared length is refused before a byte is read, an undeclared one as
  * soon as it passes the limit; the text names the limit. Rejects with `cancelled` if the client leaves. `book` is called with
  * the size of each chunk before the chunk is kept, and refuses the body by throwing. `take` allocates the memory of a body of
- * several chunks. A refused body stays unread: answer through `endResponse`, which drops it.
+ * several chunks. A body of more than 1 MiB that arrives at less than 64 KiB/s for ten seconds is refused as unavailable, and one
+ * that arrives byte by byte as invalid_argument. A refused body stays unread: answer through `endResponse`, which drops it.
  */
 export function readBody(
   request: IncomingMessage,
@@ -18,7 +20,10 @@ export function readBody(
   if (request.destroyed && !request.complete) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
     const chunks = new Chunks();
+    let count = 0;
+    let pace: NodeJS.Timeout | undefined;
     const refuse = (error: unknown): void => {
+      clearInterval(pace);
       request.off("data", onData);
       request.pause();
       reject(error);
@@ -28,6 +33,11 @@ export function readBody(
         refuse(bodyTooLarge(maxBytes));
         return;
       }
+      count++;
+      if (count > freeChunks && chunks.sizeBytes + chunk.length < count * minAverageBytes) {
+        refuse(invalidArgument(tooManyChunks));
+        return;
+      }
       try {
         book(chunk.length);
       } catch (error) {
@@ -35,15 +45,47 @@ export function readBody(
         return;
       }
       chunks.add(chunk);
+      if (chunks.sizeBytes > smallBytes) {
+        pace ??= watchPace(chunks, () => refuse(new SkaldError("unavailable", tooSlow)));
+      }
     };
     request.on("data", onData);
-    request.once("end", () => resolve(chunks.concat(take)));
+    request.once("end", () => {
+      clearInterval(pace);
+      markRequest(request, routeName(pathOf(request)));
+      resolve(chunks.concat(take));
+    });
     // An error of a half-read request always means that the rest does not come.
     request.once("error", () => reject(clientLeft()));
     request.once("close", () => {
+      clearInterval(pace);
       if (!request.complete) reject(clientLeft());
     });
   });
+}
+
+/** A body of this many chunks must have this many bytes in each on average: handling a chunk costs more than its bytes. */
+const freeChunks = 1024;
+const minAverageBytes = 16;
+const tooManyChunks = `the request body arrives in too many pieces: after the first ${freeChunks} they must have ${minAverageBytes} bytes on average`;
+
+/** What is kept of a larger body is worth so much that it must keep arriving. */
+const smallBytes = 1024 * 1024;
+const minBytesPerSecond = 64 * 1024;
+const pacePeriodMs = 5000;
+/** One slow period may be the fault of this process, which was busy. */
+const maxSlowPeriods = 2;
+const tooSlow = `the request body arrives too slowly: after the first ${smallBytes} bytes at least ${minBytesPerSecond} bytes a second are needed`;
+
+function watchPace(chunks: Chunks, onSlow: () => void): NodeJS.Timeout {
+  let before = chunks.sizeBytes;
+  let slow = 0;
+  return setInterval(() => {
+    const bytes = chunks.sizeBytes - before;
+    before = chunks.sizeBytes;
+    slow = bytes < (minBytesPerSecond * pacePeriodMs) / 1000 ? slow + 1 : 0;
+    if (slow === maxSlowPeriods) onSlow();
+  }, pacePeriodMs).unref();
 }
 
 /** Chunks below this are copied together: a buffer object for each would cost more than its bytes. */
@@ -102,7 +144,9 @@ function bodyTooLarge(maxBytes: number): SkaldError {
 }
 
 /** The most fields of a request: more than a client needs, few enough to be read in some milliseconds. */
-const maxFields = 131_072;
+const maxFields = 16_384;
+/** The largest form: reading one takes this thread about 10 ms. */
+export const maxFormBytes = 1024 * 1024;
 /** The longest field as sent: the longest query has 384 KiB if every byte is escaped. */
 const maxFieldBytes = 512 * 1024;
 const ampersand = 0x26;
@@ -113,7 +157,7 @@ const percent = 0x25;
 
 /**
  * Reads the fields of a form body or a query string. Throws invalid_argument, before any is read, when there are more
- * than 131072, one is longer than 512 KiB, or one has a percent sign that begins no escape.
+ * than 16384, one is longer than 512 KiB, or one has a percent sign that begins no escape.
  */
 export function parseForm(form: Buffer): URLSearchParams {
   let fields = 0;

@@ -18,12 +18,12 @@ describe("parseForm", () => {
   });
 
   it("refuses too many fields before it reads one", () => {
-    expect([...parseForm(Buffer.from("a&".repeat(131_071)))]).toHaveLength(131_071);
+    expect([...parseForm(Buffer.from("a&".repeat(16_383)))]).toHaveLength(16_383);
     for (const field of ["&", "a&", "a=b&"]) {
-      expect(() => parseForm(Buffer.from(field.repeat(131_072)))).toThrow(
+      expect(() => parseForm(Buffer.from(field.repeat(16_384)))).toThrow(
         expect.objectContaining({
           code: "invalid_argument",
-          message: "too many parameters: limit is 131072",
+          message: "too many parameters: limit is 16384",
         }),
       );
     }

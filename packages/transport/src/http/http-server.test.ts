@@ -135,6 +135,19 @@ describe("routes", () => {
     expect(Number(answer.headers.get("content-length"))).toBeGreaterThan(10);
   });
 
+  it("refuse a form of more than a MiB with 413, however large bodies may be", async () => {
+    const { url } = await startTestServer({ routes: [echo], maxBodyBytes: 10 * 1024 * 1024 });
+    const body = `a=${"x".repeat(500_000)}&b=${"x".repeat(500_000)}`;
+    const send = (text: string) =>
+      ask(`${url}/api/echo`, { method: "POST", headers: form, body: text });
+    expect((await send(body)).status).toBe(200);
+    const answer = await send(`${body}&c=${"x".repeat(50_000)}`);
+    expect([answer.status, answer.text]).toEqual([
+      413,
+      "request body too large: limit is 1048576 bytes",
+    ]);
+  });
+
   it("refuse a body beyond the limit with 413", async () => {
     const { url } = await startTestServer({ routes: [echo] });
     const answer = await ask(`${url}/api/echo`, { method: "POST", body: "x".repeat(1001) });

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { markWork } from "@skald/runtime";
 import {
   beginServed,
   formatTraceparent,
@@ -58,6 +59,7 @@ export function serveObserved(
   serve: () => Promise<void>,
 ): void {
   void guard.run(response.req, () => {
+    markRequest(response.req, name);
     if (onRequest !== undefined) observe(onRequest, response, name);
     if (pattern === undefined || !isTracing()) return serve();
     const span = beginRequest(response.req, pattern);
@@ -65,6 +67,12 @@ export function serveObserved(
     response.once("close", () => endRequest(span, response.statusCode));
     return withinSpan(span, serve);
   });
+}
+
+/** Names a request as the work that the main thread does from now on. */
+export function markRequest({ headers, url }: IncomingMessage, route: string): void {
+  const tenant = headers["x-scope-orgid"];
+  markWork(route, typeof tenant === "string" ? tenant : "", url);
 }
 
 function observe(onRequest: RequestObserver, response: ServerResponse, route: string): void {

@@ -4,7 +4,7 @@ import express from "express";
 import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
-import { parseForm, readBody } from "./body.js";
+import { maxFormBytes, parseForm, readBody } from "./body.js";
 import {
   type RequestObserver,
   routeName,
@@ -136,11 +136,13 @@ async function readRequest(
   const hasBody =
     request.headers["content-length"] !== undefined ||
     request.headers["transfer-encoding"] !== undefined;
+  const hasForm = route.takesBody !== true && isForm(request.headers["content-type"]);
+  const { maxBodyBytes } = options;
   let body: Uint8Array = hasBody
-    ? await readBody(request, options.maxBodyBytes)
+    ? await readBody(request, hasForm ? Math.min(maxFormBytes, maxBodyBytes) : maxBodyBytes)
     : new Uint8Array(0);
   let params = query;
-  if (route.takesBody !== true && isForm(request.headers["content-type"])) {
+  if (hasForm) {
     params = parseForm(Buffer.from(body));
     for (const [key, value] of query) params.append(key, value);
     body = new Uint8Array(0);

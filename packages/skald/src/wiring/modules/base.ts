@@ -1,5 +1,12 @@
 import { availableParallelism } from "node:os";
-import { Service, WorkerPool } from "@skald/runtime";
+import {
+  type JobCost,
+  Ledger,
+  type Metrics,
+  memoryBytes,
+  Service,
+  WorkerPool,
+} from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import { ScanPool } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
@@ -37,27 +44,66 @@ export function buildLimits(parts: Parts, { config, log, metrics }: ModuleContex
 export const maxQueuedJobs = 100_000;
 /** Idle threads keep this much memory, because scans use again what they read before. */
 const maxKeptMib = 128;
-/** Scans of small queries, and decoding of pushes, take turns on one thread. */
-const urgentJobs = 1;
 
-/** The threads that decode, seal and scan. */
+/**
+ * The threads that decode, seal and scan. Small scans have a thread of their own, and so has decoding: neither waits for large
+ * scans, and many large pushes delay no query. In each lane tenants take turns.
+ */
 export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");
   const maxLevels = config.query_scheduler.max_queue_hierarchy_levels;
-  const pool = new WorkerPool({
+  const ledger = new Ledger(pushBytesOf(config), () => pool.resume());
+  const pool: WorkerPool = new WorkerPool({
     url: threadScripts.jobs,
     size: config.server.worker_threads || availableParallelism(),
-    ...{ urgentJobs, maxKeptMib, maxQueued: maxQueuedJobs, lazy: true },
-    queues: { query: new FairQueue({ maxLevels }) },
+    ...{ ownThreads: ["urgent", "decode"], maxKeptMib, maxQueued: maxQueuedJobs, lazy: true },
+    queues: {
+      urgent: new FairQueue({ maxLevels }),
+      decode: new FairQueue({ maxLevels, isHeld: () => ledger.isScarce }),
+      query: new FairQueue({ maxLevels }),
+    },
+    onUsed: countCosts(metrics),
     onThreadLost: (error) => {
       lost.inc();
       log.error("a worker thread died; another takes its place", { error });
     },
   });
+  parts.ledger = ledger;
+  const held = "Memory that pushes hold: bodies as they arrived, and decoded ones.";
+  metrics.gaugesOf("distributor_push_bytes", held, ["tenant", "kind"], () => ledger.holdings());
   parts.pool = pool;
   parts.threads = new ScanPool(pool);
   parts.scanner = parts.threads;
   return { service: new Service({ name: "worker-pool", stop: () => pool.close() }) };
+}
+
+/** Counts what the jobs of each tenant take of the threads. */
+export function countCosts(metrics: Metrics): (used: JobCost) => void {
+  const names = ["tenant"];
+  const cpu = metrics.counter(
+    "tenant_thread_cpu_seconds_total",
+    "CPU time of threads that decoded, scanned and answered for a tenant.",
+    names,
+  );
+  const queue = metrics.counter(
+    "tenant_thread_queue_seconds_total",
+    "Time that jobs of a tenant waited for a thread.",
+    names,
+  );
+  return ({ tenant, cpuMs, queueMs }) => {
+    cpu.inc({ tenant }, cpuMs / 1000);
+    queue.inc({ tenant }, queueMs / 1000);
+  };
+}
+
+/** What pushes may hold when nobody says: a part of the memory, up to a bound. */
+const shareOfPushes = 8;
+const maxPushBytes = 384 * 1024 * 1024;
+
+function pushBytesOf({ distributor }: Config): number {
+  const { max_inflight_bytes, max_recv_msg_size } = distributor;
+  if (max_inflight_bytes > 0) return max_inflight_bytes;
+  return Math.max(max_recv_msg_size, Math.min(maxPushBytes, memoryBytes() / shareOfPushes));
 }
 
 export const compactorRing = serviceRing("compactor-ring", {

@@ -18,7 +18,7 @@ import { buildServiceRing } from "../rings.js";
 /** Takes pushes and hands them to ingesters. */
 export function buildDistributor(parts: Parts, context: ModuleContext): BuiltModule {
   const { config, log, metrics } = context;
-  const { limits, pool, pushTargetWith, sampler, server } = parts;
+  const { ledger, limits, pool, pushTargetWith, sampler, server } = parts;
   const own = buildServiceRing("distributor", config.distributor.ring, context);
   const counters = createDistributorMetrics(metrics);
   const distributor = new Distributor({
@@ -30,8 +30,10 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
     clock: systemClock,
     otlpIndexLabels: config.distributor.otlp_config.default_resource_attributes_as_index_labels,
     maxDecompressedBytes: config.distributor.max_decompressed_size,
-    decodeInWorker: (input, maxBytes) =>
-      pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "urgent" }),
+    decodeInWorker: (tenant, input, maxBytes) => {
+      const share = { tenant, actors: [], cost: input.body.length };
+      return pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "decode", share });
+    },
     ...(sampler === undefined ? {} : { onStored: (push) => sampler.note(push) }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
@@ -50,7 +52,7 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
   return {
     service,
     unready: () => own.ring.unready,
-    rawRoutes: pushRoutes(config, distributor, tenancyOf(config)),
+    rawRoutes: pushRoutes(config, distributor, ledger, tenancyOf(config)),
     routes: [
       ...ringRoutes({ path: "/distributor/ring", title: "Distributor ring", ring: own.ring }),
       ...userStatsRoutes(metrics, systemClock),

@@ -11,7 +11,7 @@ import { threadScripts } from "../../thread-scripts.js";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 import type { PeerBook } from "../peers.js";
 import { PeerCalls } from "../peers.js";
-import { maxQueuedJobs } from "./base.js";
+import { countCosts, maxQueuedJobs } from "./base.js";
 import { forPeer, schedulerBook, unknownPeers } from "./peers.js";
 
 /** Small jobs that one thread has in hand at the same time. */
@@ -48,6 +48,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     maxHeapMib: maxQueryHeapMib,
     maxKeptMib: maxKeptMib,
     queues: fairQueues(config, memory),
+    onUsed: countCosts(metrics),
     onThreadLost: (error) => {
       lost.inc();
       log.error("a query thread died; another takes its place", { error });

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { markWork, type Stretch, StretchRecorder } from "./stretches.js";
+
+let recorder: StretchRecorder | undefined;
+afterEach(() => recorder?.stop());
+
+function record(): Stretch[] {
+  const seen: Stretch[] = [];
+  recorder = new StretchRecorder((stretch) => seen.push(stretch));
+  recorder.start();
+  return seen;
+}
+
+/** Takes CPU time. */
+function block(ms: number): void {
+  const before = process.cpuUsage();
+  let used = 0;
+  while (used < ms * 1000) {
+    const { user, system } = process.cpuUsage(before);
+    used = user + system;
+  }
+}
+
+/** The longest stretch, because a busy machine makes others. */
+function longest(seen: readonly Stretch[]): Stretch | undefined {
+  return [...seen].sort((a, b) => b.ms - a.ms)[0];
+}
+
+describe("StretchRecorder", () => {
+  it("names the work that blocked the thread, and how long", async () => {
+    const seen = record();
+    await sleep(50);
+    markWork("short", "a");
+    block(5);
+    markWork("long", "b", "/x?query=1");
+    block(200);
+    markWork("later", "c");
+    block(5);
+    await sleep(30);
+    const found = longest(seen);
+    expect(found).toMatchObject({ route: "long", tenant: "b", queryHash: expect.any(Number) });
+    expect(found?.ms).toBeGreaterThan(100);
+  });
+
+  it("blames no request for work that none began", async () => {
+    const seen = record();
+    markWork("before", "a");
+    await sleep(60);
+    block(200);
+    await sleep(30);
+    expect(longest(seen)).toMatchObject({ route: "other", tenant: "", queryHash: undefined });
+  });
+
+  it("costs little for each mark", () => {
+    record();
+    const start = performance.now();
+    for (let i = 0; i < 100_000; i++) markWork("a", "b");
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+});

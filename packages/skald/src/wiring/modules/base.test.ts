@@ -1,0 +1,67 @@
+import { gzipSync } from "node:zlib";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { buildInfo, type Lane } from "@skald/runtime";
+import { silentLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
+import { load, minimal, run } from "../../config/testing/load.js";
+import type { Parts } from "../module.js";
+import { buildPool } from "./base.js";
+
+const parts = {} as Parts;
+const { config } = run(load(minimal));
+const metrics = new Metrics();
+buildPool(parts, { config, log: silentLogger(), metrics, build: buildInfo() });
+afterAll(() => parts.pool.close());
+
+/** A counter of tenant `a`. */
+async function counted(name: string): Promise<number> {
+  return (await metrics.sums(name, "tenant")).get("a") ?? 0;
+}
+
+const share = (tenant: string) => ({ tenant, actors: [], cost: 0 });
+
+describe("the threads that decode, seal and scan", () => {
+  it.each<Lane>(["urgent", "decode", "query"])("serve tenants in turn in lane %s", async (lane) => {
+    const ended: string[] = [];
+    const job = (tenant: string) =>
+      parts.pool
+        .run("streams", nothing, { lane, share: share(tenant) })
+        .finally(() => ended.push(tenant));
+    const many = Array.from({ length: 300 }, () => job("many"));
+    await job("one");
+    // Those that were running when it came, and some in turn with it.
+    expect(ended.length).toBeLessThan(40);
+    await Promise.all(many);
+  });
+
+  it("count the time that a tenant takes of them", async () => {
+    const body = Buffer.from(`{"streams":[]${" ".repeat(4 << 20)}}`);
+    const input = { format: "json", encoding: "identity", body };
+    const jobs = Array.from({ length: 10 }, () =>
+      parts.pool.run("decode_push", { input }, { lane: "decode", share: share("a") }),
+    );
+    await Promise.all(jobs);
+    expect(await counted("tenant_thread_cpu_seconds_total")).toBeGreaterThan(0.01);
+    expect(await counted("tenant_thread_queue_seconds_total")).toBeGreaterThan(0.01);
+  });
+
+  it("run a small scan while many pushes of another tenant are inflated", async () => {
+    const json = '{"streams":[{"stream":{"a":"b"},"values":[["1760000000000000000","x"]]}]}';
+    const bomb = gzipSync(Buffer.concat([Buffer.from(json), Buffer.alloc(30 << 20, " ")]));
+    const input = { format: "json", encoding: "gzip", body: bomb };
+    let decoded = 0;
+    const pushes = Array.from({ length: 40 }, () =>
+      parts.pool
+        .run("decode_push", { input }, { lane: "decode", share: share("bombs") })
+        .then(() => decoded++),
+    );
+    for (let i = 0; i < 20; i++) {
+      await parts.pool.run("streams", nothing, { lane: "urgent", share: share("one") });
+    }
+    expect(decoded).toBeLessThan(20);
+    await Promise.all(pushes);
+  });
+});
+
+/** A scan that looks at nothing. */
+const nothing = { sources: [], selectors: [], fromNs: 0n, toNs: 1n };
