@@ -53,7 +53,7 @@ export interface TakeRequest {
 
 export interface TakeNext extends TakeRequest {
   readonly finished?: Outcome;
-  /** Answers beside that; only to a scheduler that says that it `givesMany`. */
+  /** Answers beside that. */
   readonly others: readonly Outcome[];
   /** Calls that it has room for, when it is more than one. */
   readonly max?: number;
@@ -92,6 +92,4 @@ export interface ScheduledError {
 
 export interface CancelledCalls {
   readonly ids: readonly number[];
-  /** Whether `take` gives several calls and takes several answers; older schedulers do not. */
-  readonly givesMany?: boolean;
 }

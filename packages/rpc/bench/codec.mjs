@@ -7,7 +7,6 @@ const d = loadSync(["services.proto"], {
   keepCase: false,
 });
 const svc = d["skald.v1.Ingester"];
-const lib = (m) => ({ req: svc[m] });
 const matcher = (i) => ({ name: `label${i}`, op: "=", value: "some value" });
 const range = { fromNs: 1700000000000000000n, toNs: 1700003600000000000n };
 const seg = (i) => ({

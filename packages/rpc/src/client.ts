@@ -1,11 +1,9 @@
 import {
   Client,
-  type ClientReadableStream,
-  type ClientUnaryCall,
   connectivityState,
   credentials,
   Metadata,
-  type ServiceError,
+  type StatusObject,
   status,
 } from "@grpc/grpc-js";
 import { errorCodeOf, internal, SkaldError, textForClients, unavailable } from "@skald/model";
@@ -46,6 +44,14 @@ export interface OutgoingCall {
   readonly deadlineMs?: number | undefined;
 }
 
+type OpenOptions = OutgoingCall & { readonly span: Span | undefined };
+type AnyMethod = Pick<Method<unknown, unknown>, "path" | "isStream">;
+
+interface OpenCall {
+  read(): void;
+  cancel(): void;
+}
+
 const defaultWindowBytes = 8 * 1024 * 1024;
 const defaultSilenceMs = 1500;
 /** Bytes of a part that are not the answer. */
@@ -84,7 +90,7 @@ export class GrpcConnection {
   ): Promise<Answer> {
     const bytes = this.#encode(method, request);
     const span = isTracing() ? beginCalling(method.path, this.address) : undefined;
-    const exchange = () => this.#exchange(method, bytes, options, span);
+    const exchange = () => this.#exchange(method, bytes, { ...options, span });
     const answer = await (span === undefined ? exchange() : runSpan(span, exchange));
     return this.#decode(method.answer, answer);
   }
@@ -99,35 +105,33 @@ export class GrpcConnection {
     options: OutgoingCall,
   ): AsyncGenerator<Answer, void> {
     const bytes = this.#encode(method, request);
-    const { signal } = options;
     const span = isTracing() ? beginCalling(method.path, this.address) : undefined;
-    const gatherer = new PartGatherer(this.#options.maxReceiveBytes);
-    if (signal.aborted) throw this.#reasonOf(signal);
-    const call = this.#open(method.path, bytes, options, span);
-    // The end comes again after the reader has left.
-    call.on("error", () => undefined);
-    const stop = new AbortController();
-    const onAbort = () => stop.abort(this.#reasonOf(signal));
-    stop.signal.addEventListener("abort", () => {
-      call.cancel();
-      call.destroy(stop.signal.reason);
+    let next: Uint8Array | undefined;
+    let over: { readonly error: unknown } | undefined;
+    let wake = () => {};
+    const call = this.#open(method, bytes, { ...options, span }, (answer, error) => {
+      next = answer;
+      if (answer === undefined) over = { error };
+      wake();
     });
-    signal.addEventListener("abort", onAbort, { once: true });
-    const connected = this.#limitConnecting((error) => stop.abort(error));
     try {
-      for await (const part of call) {
-        this.#heardMs = performance.now();
-        const answer = gatherer.add(part);
-        if (answer !== undefined) yield this.#decode(method.answer, answer);
+      for (;;) {
+        call.read();
+        while (next === undefined && over === undefined)
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        const answer = next;
+        if (answer === undefined) break;
+        next = undefined;
+        yield this.#decode(method.answer, answer);
       }
+      if (over?.error !== undefined) throw over.error;
     } catch (error) {
-      const shown = stop.signal.aborted ? stop.signal.reason : this.#errorOf(error);
-      span?.end(shown);
-      throw shown;
+      span?.end(error);
+      throw error;
     } finally {
       span?.end();
-      clearTimeout(connected);
-      signal.removeEventListener("abort", onAbort);
       call.cancel();
     }
   }
@@ -156,84 +160,84 @@ export class GrpcConnection {
     }
   }
 
-  #exchange(
-    { path, isStream }: Pick<Method<unknown, unknown>, "path" | "isStream">,
-    bytes: Buffer,
-    options: OutgoingCall,
-    span: Span | undefined,
-  ): Promise<Uint8Array> {
-    const { signal } = options;
-    if (signal.aborted) return Promise.reject(this.#reasonOf(signal));
+  #exchange(method: AnyMethod, bytes: Buffer, options: OpenOptions): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      let call: ClientUnaryCall | ClientReadableStream<Buffer> | undefined;
-      const end = () => {
-        signal.removeEventListener("abort", onAbort);
-        clearTimeout(connecting);
-        this.#endWaiting();
-      };
-      const fail = (error: unknown) => {
-        end();
-        reject(error);
-        call?.cancel();
-      };
-      const succeed = (answer: Uint8Array) => {
-        this.#heardMs = performance.now();
-        end();
-        resolve(answer);
-      };
-      const onAbort = () => fail(this.#reasonOf(signal));
-      signal.addEventListener("abort", onAbort, { once: true });
-      const connecting = this.#limitConnecting(fail);
       this.#beginWaiting();
-      try {
-        call = isStream
-          ? this.#gather(this.#open(path, bytes, options, span), succeed, fail)
-          : this.#client.makeUnaryRequest(
-              path,
-              same,
-              same,
-              bytes,
-              this.#metadataOf(span),
-              deadlineOf(options),
-              (error: ServiceError | null, answer?: Buffer) =>
-                answer === undefined ? fail(this.#errorOf(error)) : succeed(answer),
-            );
-      } catch (cause) {
-        fail(unavailable(`${this.address}: the connection is closed`, { cause }));
-      }
+      let found: Uint8Array | undefined;
+      const call = this.#open(method, bytes, options, (answer, error) => {
+        if (answer !== undefined) {
+          found = answer;
+          call.read();
+          return;
+        }
+        this.#waiting--;
+        if (error === undefined && found !== undefined) resolve(found);
+        else reject(error ?? this.#lost());
+      });
+      call.read();
     });
   }
 
+  /**
+   * Starts a call. Answers are told one after the other, each after a `read`, then the end without an answer, once. The channel
+   * is used as it is: the methods of the client take a stack trace and make a chain of interceptors and a stream for each call.
+   */
   #open(
-    path: string,
+    { path, isStream }: AnyMethod,
     bytes: Buffer,
-    options: OutgoingCall,
-    span: Span | undefined,
-  ): ClientReadableStream<Buffer> {
-    const deadline = deadlineOf(options);
-    const metadata = this.#metadataOf(span);
-    return this.#client.makeServerStreamRequest(path, same, same, bytes, metadata, deadline);
-  }
-
-  /** The one answer of a stream. */
-  #gather(
-    call: ClientReadableStream<Buffer>,
-    succeed: (answer: Uint8Array) => void,
-    fail: (error: unknown) => void,
-  ): ClientReadableStream<Buffer> {
+    { signal, deadlineMs = Infinity, span }: OpenOptions,
+    tell: (answer: Uint8Array | undefined, error?: unknown) => void,
+  ): OpenCall {
+    const client = this.#client;
     const gatherer = new PartGatherer(this.#options.maxReceiveBytes);
-    call.on("data", (part: Buffer) => {
-      this.#heardMs = performance.now();
-      try {
-        const answer = gatherer.add(part);
-        if (answer !== undefined) succeed(answer);
-      } catch (error) {
-        fail(errorCodeOf(error) === "too_large" ? error : this.#lost());
-      }
+    let call: ReturnType<ReturnType<Client["getChannel"]>["createCall"]> | undefined;
+    let connecting: NodeJS.Timeout | undefined;
+    let isOver = false;
+    const end = (error?: unknown) => {
+      if (isOver) return;
+      isOver = true;
+      signal.removeEventListener("abort", onAbort);
+      clearTimeout(connecting);
+      // The caller has its call by then.
+      if (call === undefined) queueMicrotask(() => tell(undefined, error));
+      else tell(undefined, error);
+    };
+    const fail = (error?: unknown) => {
+      end(error);
+      call?.cancelWithStatus(status.CANCELLED, "the caller is gone");
+    };
+    const onAbort = () => fail(this.#reasonOf(signal));
+    const opened = { read: () => call?.startRead(), cancel: fail };
+    if (signal.aborted) {
+      onAbort();
+      return opened;
+    }
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      call = client.getChannel().createCall(path, deadlineMs, null, null, undefined);
+    } catch (cause) {
+      fail(unavailable(`${this.address}: the connection is closed`, { cause }));
+      return opened;
+    }
+    connecting = this.#limitConnecting(fail);
+    call.start(this.#metadataOf(span), {
+      onReceiveMetadata: () => undefined,
+      onReceiveMessage: (message: Buffer) => {
+        this.#heardMs = performance.now();
+        if (isOver) return;
+        try {
+          const answer = isStream ? gatherer.add(message) : message;
+          if (answer === undefined) opened.read();
+          else tell(answer);
+        } catch (error) {
+          fail(errorCodeOf(error) === "too_large" ? error : this.#lost());
+        }
+      },
+      onReceiveStatus: (ended) => end(ended.code === status.OK ? undefined : this.#errorOf(ended)),
     });
-    call.on("error", (error) => fail(this.#errorOf(error)));
-    call.on("end", () => fail(this.#lost()));
-    return call;
+    call.sendMessageWithContext({}, bytes);
+    call.halfClose();
+    return opened;
   }
 
   #lost(): SkaldError {
@@ -265,14 +269,11 @@ export class GrpcConnection {
     return unavailable(`${this.address}: ${textForClients(reason)}`, { cause: reason });
   }
 
-  #errorOf(error: unknown): unknown {
-    if (!isServiceError(error)) return error;
-    if (
-      error.code === status.DEADLINE_EXCEEDED &&
-      error.metadata.get("skald-error-bin").length === 0
-    )
+  #errorOf(ended: StatusObject): SkaldError {
+    const isLate = ended.code === status.DEADLINE_EXCEEDED;
+    if (isLate && ended.metadata.get("skald-error-bin").length === 0)
       return new SkaldError("deadline_exceeded", "the deadline of the call is over");
-    return errorOfStatus(error, this.address);
+    return errorOfStatus(ended, this.address);
   }
 
   #beginWaiting(): void {
@@ -282,10 +283,6 @@ export class GrpcConnection {
     this.#probe ??= within(undefined, () =>
       setInterval(() => this.#lookForSilence(silenceMs), silenceMs).unref(),
     );
-  }
-
-  #endWaiting(): void {
-    this.#waiting--;
   }
 
   /** A way that is lost without a word would hold up new calls until a ping is late. */
@@ -301,7 +298,7 @@ export class GrpcConnection {
   /** Any answer shows that the way is there; without one new calls get another connection. */
   #ask(client: Client, withinMs: number): void {
     const deadline = { deadline: Date.now() + withinMs };
-    const answered = (error: ServiceError | null) => {
+    const answered = (error: Pick<StatusObject, "code"> | null) => {
       if (error?.code !== status.DEADLINE_EXCEEDED) this.#heardMs = performance.now();
       else if (this.#client === client) {
         this.#client = connect(this.#options);
@@ -348,12 +345,4 @@ function isReady(client: Client): boolean {
     // It is closed.
     return true;
   }
-}
-
-function deadlineOf({ deadlineMs }: OutgoingCall) {
-  return deadlineMs === undefined ? {} : { deadline: deadlineMs };
-}
-
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && "code" in error && "details" in error;
 }

@@ -1,4 +1,4 @@
-import { Metadata, type ServiceError, type StatusObject, status } from "@grpc/grpc-js";
+import { Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import { decode, encode, type Inside } from "@skald/contracts/codec";
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
 import { overLimit } from "./parts.js";
@@ -47,10 +47,10 @@ export function statusOfError(error: unknown): Partial<StatusObject> {
 
 /** The error that a call failed with, with the kind, text and fields that it was thrown with at `address`. */
 export function errorOfStatus(
-  { code, details, metadata }: Pick<ServiceError, "code" | "details" | "metadata">,
+  { code, details, metadata }: StatusObject,
   address: string,
 ): SkaldError {
-  const [encoded] = metadata?.get(trailer) ?? [];
+  const [encoded] = metadata.get(trailer);
   const thrown = encoded instanceof Buffer ? readError(encoded) : undefined;
   if (thrown !== undefined) return thrown;
   const sizes = /^Received message larger than max \((\d+) vs\.? (\d+)\)/.exec(details);

@@ -13,27 +13,41 @@ export const maxPartBytes = 1024 * 1024;
 const headBytes = 6;
 
 /** Cuts an encoded answer into messages of at most `maxBytes`. */
-export function* cutParts(answer: Uint8Array, maxBytes: number): Generator<Buffer> {
+export function* cutParts(answer: Uint8Array, maxBytes: number): Generator<Part> {
   const size = Math.max(1, Math.min(maxBytes, maxPartBytes) - headBytes);
   if (answer.length <= Math.max(size, maxBytes - headBytes)) {
-    yield partOf(whole, answer);
+    yield new Part(whole, answer);
     return;
   }
   for (let at = 0; at < answer.length; at += size) {
     const end = at + size;
-    yield partOf(end < answer.length ? stretch : last, answer.subarray(at, end));
+    yield new Part(end < answer.length ? stretch : last, answer.subarray(at, end));
   }
 }
 
-function partOf(field: number, bytes: Uint8Array): Buffer {
-  const part = Buffer.allocUnsafe(headBytes + bytes.length);
-  part[0] = field * 8 + wires.bytes;
-  let at = 1;
-  let rest = bytes.length;
-  for (; rest > 0x7f; rest >>>= 7) part[at++] = (rest & 0x7f) | 0x80;
-  part[at++] = rest;
-  part.set(bytes, at);
-  return part.subarray(0, at + bytes.length);
+/**
+ * A part as the library takes it: the library asks for the length of a message and copies it behind a header of its own. So
+ * the bytes of an answer are copied once.
+ */
+export class Part {
+  readonly #head: Uint8Array;
+  readonly #bytes: Uint8Array;
+  readonly byteLength: number;
+
+  constructor(field: number, bytes: Uint8Array) {
+    const head = [field * 8 + wires.bytes];
+    let rest = bytes.length;
+    for (; rest > 0x7f; rest >>>= 7) head.push((rest & 0x7f) | 0x80);
+    head.push(rest);
+    this.#head = Uint8Array.from(head);
+    this.#bytes = bytes;
+    this.byteLength = head.length + bytes.length;
+  }
+
+  copy(target: Uint8Array, at: number): void {
+    target.set(this.#head, at);
+    target.set(this.#bytes, at + this.#head.length);
+  }
 }
 
 /** Puts the parts of one answer after the other together again. */
@@ -69,19 +83,11 @@ export class PartGatherer {
     }
     if (field === whole && this.#stretches.length > 0)
       throw damaged("the parts of an answer do not end");
-    const answer = this.#stretches.length === 0 ? ownBytes(bytes) : this.#join(bytes);
+    const answer = ownBytes(
+      this.#stretches.length === 0 ? bytes : Buffer.concat([...this.#stretches, bytes]),
+    );
     this.#stretches = [];
     this.#size = 0;
-    return answer;
-  }
-
-  #join(end: Uint8Array): Uint8Array {
-    const answer = new Uint8Array(this.#size);
-    let at = 0;
-    for (const one of [...this.#stretches, end]) {
-      answer.set(one, at);
-      at += one.length;
-    }
     return answer;
   }
 }

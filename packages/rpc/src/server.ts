@@ -15,7 +15,7 @@ import { ConnectionGuard, type CutObserver } from "@skald/transport/connections"
 import { statusOfError } from "./errors.js";
 import { GrpcListener, type ListenerOptions } from "./listener.js";
 import { type AnyMethods, type Method, serviceNameOf } from "./methods.js";
-import { cutParts } from "./parts.js";
+import { cutParts, type Part } from "./parts.js";
 import { addReflection } from "./reflection.js";
 import { beginCalled } from "./spans.js";
 
@@ -79,11 +79,11 @@ export type HealthState = "SERVING" | "NOT_SERVING";
 /** The header with the name of the cluster that a call is for. */
 export const clusterKey = "skald-cluster";
 
+/** Bytes that a caller may send ahead. */
 const windowBytes = 8 * 1024 * 1024;
 const noLimit = 2 ** 32 - 1;
 /** Longest time that a timer takes. */
 const maxTimerMs = 2 ** 31 - 1;
-/** Made once: every call ends with it, most of them when nobody listens any more. */
 const gone = new SkaldError("cancelled", "the caller is gone");
 
 /** Serves calls between services. */
@@ -172,13 +172,16 @@ export class GrpcServer {
     this.#listener.cut();
   }
 
-  /** The guard needs the server of HTTP/2 behind the injector, which the library keeps to itself. */
+  /** The guard and the window need the server of HTTP/2 behind the injector, which the library keeps to itself. */
   #watchSessions(): void {
     const { http2Servers } = this.#server as unknown as { http2Servers: Map<Http2Server, unknown> };
     for (const server of http2Servers.keys()) {
       this.#guard.watch(server);
+      // The library has an option for the window of a channel, but none for that of a server.
+      server.updateSettings({ initialWindowSize: windowBytes });
       server.prependListener("session", (session: ServerHttp2Session) => {
         session.on("error", () => undefined);
+        session.setLocalWindowSize(windowBytes);
         const countReset = this.#guard.limitResets(session);
         session.on("stream", (stream: ServerHttp2Stream) => {
           stream.once("close", () => countReset(stream));
@@ -206,7 +209,7 @@ export class GrpcServer {
   }
 
   #streamed(method: Method<unknown, unknown>, handler: AnyHandler) {
-    return (call: ServerWritableStream<Buffer, Buffer>): void =>
+    return (call: ServerWritableStream<Buffer, Part>): void =>
       void this.#serve(method, handler, call, {
         send: async (answers, signal) => {
           if (Symbol.asyncIterator in answers) {
@@ -221,7 +224,7 @@ export class GrpcServer {
 
   /** Each part is made when the one before has gone out, so that a caller that does not read holds up only itself. */
   async #write(
-    call: ServerWritableStream<Buffer, Buffer>,
+    call: ServerWritableStream<Buffer, Part>,
     { answer: wire }: Method<unknown, unknown>,
     answer: unknown,
     signal: AbortSignal,
@@ -235,13 +238,16 @@ export class GrpcServer {
   async #serve(
     { path, request: wire }: Method<unknown, unknown>,
     handler: AnyHandler,
-    call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>,
+    call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Part>,
     { send, fail }: Ends,
   ): Promise<void> {
     const start = performance.now();
     const deadlineMs = msOf(call.getDeadline());
     const abort = new AbortController();
+    let isAnswered = false;
     call.on("cancelled", () => {
+      // Every call ends with this event.
+      if (isAnswered) return;
       const isLate = deadlineMs !== undefined && Date.now() >= deadlineMs;
       abort.abort(
         isLate ? new SkaldError("deadline_exceeded", "the deadline of the call is over") : gone,
@@ -254,6 +260,7 @@ export class GrpcServer {
       const run = async () => {
         const answer = handler(request, { signal, deadlineMs });
         await send(answer, signal);
+        isAnswered = true;
       };
       const span = isTracing() ? beginCalled(path, call.metadata) : undefined;
       await (span === undefined ? run() : runSpan(span, run));
@@ -286,7 +293,6 @@ function channelOptionsOf(options: GrpcServerOptions) {
     ...(maxIdleMs === undefined ? {} : { "grpc.max_connection_idle_ms": maxIdleMs }),
     ...(maxAgeMs === undefined ? {} : { "grpc.max_connection_age_ms": maxAgeMs }),
     ...(maxAgeGraceMs === undefined ? {} : { "grpc.max_connection_age_grace_ms": maxAgeGraceMs }),
-    "grpc-node.flow_control_window": windowBytes,
     "grpc.enable_channelz": 0,
   };
 }
@@ -303,9 +309,9 @@ function definitionOf(path: string, responseStream: boolean) {
   };
 }
 
-/** Messages are encoded and decoded around the library, so that an error of that is one of the call. */
-function same(bytes: Buffer): Buffer {
-  return bytes;
+/** Messages are encoded and decoded around the library, so that an error of that is one of the call. A part stays a part. */
+function same(message: Buffer | Part): Buffer {
+  return message as Buffer;
 }
 
 function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
@@ -318,8 +324,8 @@ function msOf(deadline: Deadline): number | undefined {
 }
 
 function written(
-  call: ServerWritableStream<Buffer, Buffer>,
-  part: Buffer,
+  call: ServerWritableStream<Buffer, Part>,
+  part: Part,
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {

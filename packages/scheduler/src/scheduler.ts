@@ -190,7 +190,7 @@ export class Scheduler implements Contract {
       const one = { running: new Set<Entry>(), cancelled: [], tell: undefined, watches: 0 };
       this.#queriers.set(querier, one);
       this.#expectWatch(querier, one);
-      return { ids: [], givesMany: true };
+      return { ids: [] };
     }
     known.watches++;
     if (known.cancelled.length === 0) await this.#untilTold(known, signal);

@@ -46,11 +46,11 @@ async function takeWhileConnected(options: TakeCallsOptions): Promise<unknown> {
   const both = AbortSignal.any([signal, stop.signal]);
   const running = new Map<number, AbortController>();
   try {
-    const { givesMany = false } = await scheduler.watch(session, { signal: both });
+    await scheduler.watch(session, { signal: both });
     onState?.(undefined);
     await Promise.all([
       watchCancelled(scheduler, session, running, both),
-      new Lanes(options, { session, running, signal: both, givesMany }).run(),
+      new Lanes(options, { session, running, signal: both }).run(),
     ]);
     return undefined;
   } catch (error) {
@@ -77,8 +77,6 @@ interface Session {
   readonly session: { readonly querier: string };
   readonly running: Map<number, AbortController>;
   readonly signal: AbortSignal;
-  /** See `CancelledCalls`. */
-  readonly givesMany: boolean;
 }
 
 /** Runs as many calls at a time as there is room for. One call sends the answers that end together and takes the next calls. */
@@ -125,14 +123,9 @@ class Lanes {
     this.#finished = [];
     const max = Math.max(0, this.#options.width.now - this.#engaged);
     this.#engaged += max;
-    if (this.#session.givesMany && max > 0) {
-      const together = countWithin(finished, maxToldBytes);
-      void this.#take(max, finished.slice(0, together));
-      for (const outcome of finished.slice(together)) void this.#tell(outcome);
-      return;
-    }
-    for (let i = 0; i < max; i++) void this.#take(1, finished.slice(i, i + 1));
-    for (const outcome of finished.slice(max)) void this.#tell(outcome);
+    const together = max > 0 ? countWithin(finished, maxToldBytes) : 0;
+    if (max > 0) void this.#take(max, finished.slice(0, together));
+    for (const outcome of finished.slice(together)) void this.#tell(outcome);
   }
 
   async #tell(outcome: Outcome): Promise<void> {

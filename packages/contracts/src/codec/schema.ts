@@ -177,7 +177,7 @@ export const messages = {
   TakenCalls: { id: [1, "uint"], call: [2, "ScheduledCall"], others: [3, "TakenCall", "repeated"] },
   FinishedCall: { querier: [1, "string"], id: [2, "uint"], body: [3, "bytes", "optional"], error: [4, "ScheduledError", "optional"] },
   ScheduledError: { code: [1, "string"], message: [2, "string"], status: [3, "uint", "optional"], retryAfterSeconds: [4, "double", "optional"], detail: [5, "string", "optional"], isFinal: [6, "bool", "optional"] },
-  CancelledCalls: { ids: [1, "uint", "repeated"], givesMany: [2, "bool", "optional"] },
+  CancelledCalls: { ids: [1, "uint", "repeated"] },
   TailRequest: { tenant: [1, "string"], matchers: [2, "Matcher", "repeated"], stages: [3, "Stage", "repeated"] },
   TailRows: { rows: [1, "Streams", "optional"], droppedAt: [2, "i64s"], droppedLabels: [3, "LabelSets"] },
   PatternsRequest: { tenant: [1, "string"], matchers: [2, "Matcher", "repeated"], fromNs: [3, "int64"], toNs: [4, "int64"], stepSeconds: [5, "double"] },
