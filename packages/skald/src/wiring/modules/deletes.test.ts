@@ -41,7 +41,7 @@ async function makeCluster() {
   const requests = new RequestStore({ store: new MemoryStore(), prefix: "index/", onDamaged });
   const deletes = new DeleteRequests({
     ...{ requests, clock, log, metrics: new Metrics(), cancelPeriodMs: 1 },
- pendingLimitOf: () => 0,
+    pendingLimitOf: () => 0,
     modeOf: () => "filter-and-delete",
   });
   await deletes.refresh({ signal });
