@@ -4,9 +4,10 @@ import { root } from "./bootstrap.mjs";
 const checks = [
   [process.execPath, ["scripts/check-layers.mjs"]],
   [process.execPath, ["scripts/check-folders.mjs"]],
+  [process.execPath, ["scripts/check-dead.mjs"]],
   [
     process.execPath,
-    ["node_modules/@biomejs/biome/bin/biome", "check", "--diagnostic-level=error", "."],
+    ["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."],
   ],
   [process.execPath, ["scripts/docs.mjs", "--check"]],
   [process.execPath, ["scripts/proto.mjs", "--check"]],

@@ -1,4 +1,4 @@
-export { decode, decodeRaw, encode, encodeRaw } from "./codec/codec.js";
+export { decode, decodeRaw, encode } from "./codec/codec.js";
 export { decodePush, encodePush, encodePushBody, encodePushInParts } from "./codec/push.js";
 export { services } from "./codec/schema.js";
 export type { Inside, MessageName } from "./codec/types.js";

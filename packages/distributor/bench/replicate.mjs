@@ -44,11 +44,11 @@ for (const members of [3, 6])
     [100, 700],
   ]) {
     const batch = batchOf(streams, rows, "level=info msg=request");
-    let sent = 0;
+    let _sent = 0;
     const connection = {
       address: "",
       call: async (_, parts) => {
-        for (const { length } of parts) sent += length;
+        for (const { length } of parts) _sent += length;
         return new Uint8Array(0);
       },
     };

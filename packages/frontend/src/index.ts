@@ -1,16 +1,14 @@
 export * from "./frontend.js";
-export { ClientQueries, type ClientQueriesOptions, type JobLanes } from "./http/client-queries.js";
+export { ClientQueries } from "./http/client-queries.js";
 export {
   type Endpoint,
-  type PatternParams,
-  type PlannedTail,
   type QueryEndpoint,
   queryEndpoints,
 } from "./http/endpoints.js";
-export { FrontendThread, type QueryJob, type QueryReply } from "./http/query-job.js";
-export { type QueryRequest, queryRequest, queryTenants } from "./http/query-request.js";
+export { FrontendThread, type QueryJob } from "./http/query-job.js";
+export { queryRequest, queryTenants } from "./http/query-request.js";
 export * from "./http/routes.js";
-export { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
+export { combineLimits } from "./limits/limits.js";
 export * from "./query-context.js";
 export { queryLogger } from "./query-log.js";
 export * from "./results-cache/memory-store.js";

@@ -5,7 +5,7 @@ const require = createRequire(import.meta.url);
 const snappy = require("snappy");
 
 /** A small seeded generator: the same numbers on every machine; returns integers below n. */
-export function seeded(seed) {
+function seeded(seed) {
   let state = seed >>> 0;
   return (n) => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -1,11 +1,9 @@
-export { formatGoFloat } from "./go/numbers.js";
 export { goTime } from "./go/time.js";
 export { type FunctionTable, goFunctions, logqlFunctions } from "./template/functions.js";
 export { compileTemplate, type Template } from "./template/template.js";
 export {
   mapValue,
   type TemplateFunction,
-  type TemplateRow,
   TemplateRunError,
   TemplateSyntaxError,
   type Value,

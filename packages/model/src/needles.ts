@@ -93,7 +93,7 @@ export interface Mode {
 }
 
 /** A mode that nothing was seen with. */
-export function modeOf(ignoreCase: boolean): Mode {
+function modeOf(ignoreCase: boolean): Mode {
   return { ignoreCase, mixed: false, signs: new Set(), work: workMax };
 }
 
@@ -117,7 +117,7 @@ function isPlain(node: RegexNode): boolean {
 }
 
 /** All texts that an expression can match, when they are few or written out. */
-export function exactTexts(node: RegexNode, mode: Mode): readonly string[] | undefined {
+function exactTexts(node: RegexNode, mode: Mode): readonly string[] | undefined {
   switch (node.kind) {
     case "assert":
       return [""];
@@ -180,7 +180,7 @@ function union(parts: readonly (readonly string[])[], mode: Mode): readonly stri
 }
 
 /** Each of `a` followed by each of `b`; undefined when these are too many, unless one side has only one. */
-export function product(
+function product(
   a: readonly string[],
   b: readonly string[] | undefined,
   mode: Mode,

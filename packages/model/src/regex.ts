@@ -170,7 +170,7 @@ export interface Glob {
 export type GlobPiece = readonly (RegexNode & { kind: "set" })[];
 
 /** Reads an expression as a glob; undefined when it is something else. Groups are seen through. */
-export function regexGlob(node: RegexNode, options: { anchored: boolean }): Glob | undefined {
+function regexGlob(node: RegexNode, options: { anchored: boolean }): Glob | undefined {
   const parts: Part[] = [];
   if (!flatten(node, parts)) return undefined;
   let fromStart = options.anchored;
@@ -238,7 +238,7 @@ function flattenRepeat(node: RegexNode & { kind: "repeat" }, into: Part[]): bool
 }
 
 /** The text of a piece that has one character at each position. */
-export function pieceText(piece: GlobPiece): string | undefined {
+function pieceText(piece: GlobPiece): string | undefined {
   let text = "";
   for (const { set } of piece) {
     const code = set[0] as number;
@@ -249,7 +249,7 @@ export function pieceText(piece: GlobPiece): string | undefined {
 }
 
 /** Tests a text; the pieces are searched from left to right, each as early as it fits. */
-export function compileGlob(glob: Glob): ((text: string) => boolean) | undefined {
+function compileGlob(glob: Glob): ((text: string) => boolean) | undefined {
   const finders = glob.pieces.map(compilePiece);
   if (finders.some((finder) => finder === undefined)) return undefined;
   const pieces = finders as readonly PieceFinder[];
@@ -340,7 +340,7 @@ const piece =
   /\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|\(\?P?<(\w+)>/g;
 
 /** Several groups may have one name in RE2 syntax as Go reads it, but not in what runs it here. */
-export function distinctNames(pattern: string): DistinctNames {
+function distinctNames(pattern: string): DistinctNames {
   const given = new Map<string, string>();
   if (!pattern.includes("<")) return { pattern, given };
   const seen = new Set<string>();

@@ -191,7 +191,7 @@ export function rawOfBatch(batch: Batch): RawPush {
 const utf8 = new TextEncoder();
 
 /** Runs interruptible work to its end in one go. */
-export function runSteps<T>(work: Generator<void, T>): T {
+function runSteps<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;

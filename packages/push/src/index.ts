@@ -4,4 +4,4 @@ export * from "./columns/metadata.js";
 export { PushMemory, PushMemoryPool } from "./columns/push-memory.js";
 export * from "./decode.js";
 export * from "./labels.js";
-export { runInTurns, type TurnOptions } from "./turns.js";
+export { runInTurns } from "./turns.js";

@@ -354,7 +354,7 @@ async function retryMoved<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
 }
 
 /** Puts together what was counted in parts of the sources. Throws invalid_argument at too many groups. */
-export class VolumeMerge {
+class VolumeMerge {
   readonly #counts: VolumeCounts;
   readonly #streams = new StreamHashes();
   #blocks = 0;

@@ -18,11 +18,6 @@ export interface ClientTlsOptions {
   readonly cipherSuites?: readonly string[];
 }
 
-/** The problems of the options; none: they can be used. */
-export function checkClientTls({ cert = {}, key = {} }: ClientTlsOptions): string[] {
-  return isGiven(cert) === isGiven(key) ? [] : ["certificate and key belong together"];
-}
-
 /** Credentials of a channel; files are read now. Throws an error that names what cannot be used. */
 export function credentialsOf(options: ClientTlsOptions): ChannelCredentials {
   const { cert = {}, key = {}, ca = {}, skipVerify = false } = options;

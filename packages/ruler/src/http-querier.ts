@@ -47,7 +47,7 @@ export function httpQuerier({ url, tls, limitsOf }: HttpQuerierOptions): Instant
 export const rulerActor = "ruler";
 
 /** Reads an answer of the query API. Throws the error that the query was refused with. */
-export function readInstantAnswer(status: number, text: string): InstantAnswer {
+function readInstantAnswer(status: number, text: string): InstantAnswer {
   if (status !== 200) {
     const codes = Object.entries(errorStatus) as [ErrorCode, number][];
     const code = codes.find(([, other]) => other === status)?.[0] ?? "unavailable";

@@ -1,8 +1,8 @@
 export { AllRulers, type OtherRuler } from "./all-rulers.js";
 export { SharedAlerts } from "./evaluate/alert-states.js";
-export { httpQuerier, readInstantAnswer, rulerActor } from "./http-querier.js";
+export { httpQuerier, rulerActor } from "./http-querier.js";
 export { ruleRoutes } from "./rule-routes.js";
-export { Ruler, type RulerDeps, type RulerTenantLimits } from "./ruler.js";
+export { Ruler } from "./ruler.js";
 export { LocalRuleStore } from "./rules/local-rule-store.js";
 export type { RuleStore } from "./rules/rule-store.js";
 export { ObjectRuleStore } from "./rules/rule-store.js";

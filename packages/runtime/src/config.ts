@@ -7,5 +7,5 @@ export * from "./config/load-settings.js";
 export * from "./config/print.js";
 export * from "./config/settings.js";
 export * from "./config/tenant-limits.js";
-export { IgnoredKeys, type IgnoredRow, type IgnoredSetting, nearest } from "./config/undeclared.js";
-export { formatDurationMs, formatSizeBytes, parseBoolean } from "./config/value.js";
+export { IgnoredKeys, type IgnoredRow, nearest } from "./config/undeclared.js";
+export { formatDurationMs, parseBoolean } from "./config/value.js";

@@ -4,14 +4,13 @@
 export * from "./buildinfo.js";
 export * from "./concurrency.js";
 export * from "./ledger.js";
-export type { LogOptions } from "./log.js";
+
 export * from "./logger.js";
 export type * from "./metrics.js";
 export * from "./service.js";
-export { markWork, type Stretch, StretchRecorder } from "./stretches.js";
+export { markWork, StretchRecorder } from "./stretches.js";
 export * from "./waiting.js";
 export {
-  type CallingOptions,
   type JobContext,
   type JobHandler,
   type JobResult,

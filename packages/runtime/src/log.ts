@@ -106,7 +106,7 @@ function errorFields(key: string, error: Error): Record<string, unknown> {
 }
 
 /** One line of `key=value` pairs, without the line end; values with spaces, quotes or `=` are quoted as JSON. */
-export function formatLogfmt(fields: Readonly<Record<string, unknown>>): string {
+function formatLogfmt(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .map(([key, value]) => `${key.replace(/[\s="]/g, "_")}=${formatValue(value)}`)
     .join(" ");

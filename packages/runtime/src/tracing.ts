@@ -182,12 +182,12 @@ class KeptSpan implements Span {
 }
 
 /** A span that is not kept: its trace is not sampled, or its work continues elsewhere. */
-export function unkeptSpan(context: TraceContext): Span {
+function unkeptSpan(context: TraceContext): Span {
   return { context, set: () => undefined, end: () => undefined };
 }
 
 /** Begins a span; without a parent it begins a trace as well. */
-export function beginSpan(
+function beginSpan(
   sink: SpanSink,
   name: string,
   { kind = "internal", attributes = {} }: SpanStart,

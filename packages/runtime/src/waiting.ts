@@ -1,7 +1,7 @@
 import { SkaldError } from "@skald/model";
 
 /** The longest wait of a Node timer; a longer one would fire at once. */
-export const maxTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /** Waits; rejects with the signal's reason when it is aborted first. Tests pass their own. */
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;

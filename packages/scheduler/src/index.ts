@@ -1,3 +1,3 @@
 export * from "./fair-queue.js";
-export { Scheduler, type SchedulerOptions } from "./scheduler.js";
-export { LaneWidth, type TakeCallsOptions, takeCalls } from "./take-calls.js";
+export { Scheduler } from "./scheduler.js";
+export { LaneWidth, takeCalls } from "./take-calls.js";

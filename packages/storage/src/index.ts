@@ -17,21 +17,15 @@ export { FsStore } from "./object-store/fs-store.js";
 export * from "./object-store/keys.js";
 export { MemoryStore } from "./object-store/memory-store.js";
 export type * from "./object-store/object-store.js";
-export type {
-  S3Credentials,
-  S3Encryption,
-  S3Options,
-  S3Retry,
-  S3Try,
-} from "./object-store/s3/calls.js";
+export type { S3Options } from "./object-store/s3/calls.js";
 export { S3Store } from "./object-store/s3/s3-store.js";
-export type { DroppedRows, MergeInput } from "./seal/input-cursor.js";
+export type { DroppedRows } from "./seal/input-cursor.js";
 export * from "./seal/merge-segments.js";
-export type { SealHead } from "./seal/open-heads.js";
+
 export * from "./seal/seal.js";
 export { minuteNs } from "./segment/digests.js";
 export type { IndexImage } from "./segment/index-image.js";
-export type { SortedBlock } from "./segment/layout.js";
+
 export * from "./segment/range-reader.js";
 export { replacedBy } from "./segment/read/index-reader.js";
 export {
@@ -39,16 +33,14 @@ export {
   openSegment,
   openSegmentAsync,
   openSegmentFile,
-  type SegmentIdentity,
 } from "./segment/read/reader.js";
 export { hashBlockRows, type RowHashes } from "./segment/row-hash.js";
 export * from "./segment/segment.js";
 export { codeOf, hashPair, hashText, hashValues, matchLabels } from "./segment/streams.js";
 export * from "./segment/verify/describe-segment.js";
-export type { Damage } from "./segment/verify/verify-pages.js";
+
 export {
   type FoundSegment,
-  type SegmentCheck,
   verifySegment,
 } from "./segment/verify/verify-segment.js";
 export type { SealedSegment } from "./segment/write/writer.js";

@@ -1,2 +1,2 @@
 export { damaged, ProtoReader, wires } from "./protobuf/reader.js";
-export { bytesOf, ProtoWriter } from "./protobuf/writer.js";
+export { ProtoWriter } from "./protobuf/writer.js";

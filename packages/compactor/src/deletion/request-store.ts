@@ -174,7 +174,7 @@ function progressKeyOf(key: string): string {
 }
 
 /** The bytes of a file of requests or their progress, with a version and a checksum. */
-export function encodeRequestFile(
+function encodeRequestFile(
   body: DeleteRequest | DeleteProgress | StoredRequest | readonly StoredRequest[],
 ): Uint8Array {
   const envelope: Envelope = { version: requestVersion, crc32: checksumOf(body), body };

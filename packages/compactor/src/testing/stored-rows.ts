@@ -14,7 +14,7 @@ import {
 } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
 
-export const tenant = "t";
+const tenant = "t";
 export const baseNs = 20_777n * dayNs;
 export const table = { tenant, baseNs };
 const { signal } = new AbortController();

@@ -121,7 +121,11 @@ type Mismatch<N extends keyof Types & MessageName> = [Raw<N>] extends [Types[N]]
 type Mismatches = {
   [N in Exclude<keyof Types, keyof typeof adapters> & MessageName]: Mismatch<N>;
 }[Exclude<keyof Types, keyof typeof adapters> & MessageName];
-/** Does not compile where a type and its message in proto/ have not the same fields: the error names them. */
+/**
+ * Does not compile where a type and its message in proto/ have different fields; the error names them.
+ *
+ * @public
+ */
 export type SchemaFits = Assert<Mismatches>;
 type Assert<T extends never> = T;
 

@@ -79,13 +79,7 @@ export function scheduledErrorOf(error: unknown): ScheduledError {
 }
 
 /** The same error again. */
-export function errorOfScheduled({
-  code,
-  message: text,
-  detail,
-  isFinal: _,
-  ...rest
-}: ScheduledError) {
+function errorOfScheduled({ code, message: text, detail, isFinal: _, ...rest }: ScheduledError) {
   const known: ErrorCode = code in errorStatus ? (code as ErrorCode) : "internal";
   return new SkaldError(known, text, {
     ...rest,

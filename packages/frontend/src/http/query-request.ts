@@ -62,7 +62,7 @@ export function queryTenants(
 }
 
 /** The actors within the tenant, from the outside in: `a|b` of the header. */
-export function queryActors({ headers }: WithHeaders): string[] {
+function queryActors({ headers }: WithHeaders): string[] {
   const path = actorPathHeaders.map((name) => headers[name]).find((value) => value !== undefined);
   return String(path ?? "")
     .split("|")

@@ -22,7 +22,7 @@ export interface RangeParams {
 
 export type Direction = "forward" | "backward";
 
-export const defaultLimit = 100;
+const defaultLimit = 100;
 const hourNs = 3600n * nsPerSecond;
 const maxPoints = 11_000n;
 
@@ -127,14 +127,14 @@ const digitsMax = 64;
 const maxUint32 = 2n ** 32n - 1n;
 
 /** The value of a decimal text of 64 bits, else undefined. */
-export function parseInt64(text: string): bigint | undefined {
+function parseInt64(text: string): bigint | undefined {
   if (!integerPattern.test(text) || text.length > digitsMax) return undefined;
   const value = BigInt(text);
   return BigInt.asIntN(64, value) === value ? value : undefined;
 }
 
 /** Why a text is not an integer, in the words of Go's parser. */
-export function integerProblem(parser: "Atoi" | "ParseInt", text: string): string {
+function integerProblem(parser: "Atoi" | "ParseInt", text: string): string {
   const why = integerPattern.test(text) ? "value out of range" : "invalid syntax";
   return `strconv.${parser}: parsing ${quote(text)}: ${why}`;
 }
@@ -206,7 +206,7 @@ function defaultStepNs(startNs: bigint, endNs: bigint): bigint {
 }
 
 /** A time under a name; undefined when it is not given. */
-export function parseNamedTime(params: URLSearchParams, name: string): bigint | undefined {
+function parseNamedTime(params: URLSearchParams, name: string): bigint | undefined {
   const text = params.get(name) ?? "";
   if (text === "") return undefined;
   const time = parseTime(text);

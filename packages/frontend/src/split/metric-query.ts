@@ -146,7 +146,7 @@ function stretchOf(run: PointRun, { result }: QueryAnswer): Stretch {
 }
 
 /** Cuts runs of points at multiples of an interval of time since the epoch; 0n leaves them as they are. */
-export function splitRuns(
+function splitRuns(
   runs: readonly PointRun[],
   { startNs, stepNs }: { readonly startNs: bigint; readonly stepNs: bigint },
   intervalNs: bigint,

@@ -24,10 +24,10 @@ export const stats: QueryStats = {
   shards: 1,
 };
 
-export const app = labelsFromObject({ app: "a" });
-export const none = labelsFromObject({});
-export const metadata = labelsFromObject({ trace: "1" });
-export const line = new TextEncoder().encode('<b> "x"');
+const app = labelsFromObject({ app: "a" });
+const none = labelsFromObject({});
+const metadata = labelsFromObject({ trace: "1" });
+const line = new TextEncoder().encode('<b> "x"');
 export const logs: LogResult = {
   kind: "streams",
   rowCount: 1,
@@ -57,7 +57,7 @@ export const vector: QueryResult = {
 };
 
 /** `{app="a", env="x"}` and `{app="b"}`. */
-export const streams = {
+const streams = {
   hashes: Uint32Array.of(1, 1, 2, 2),
   starts: Uint32Array.of(0, 2, 3),
   pairs: Uint32Array.of(0, 1, 2),
@@ -144,7 +144,7 @@ export function contextOf(given: Partial<QueryContext> = {}): QueryContext {
   return { tenants: ["t"], limits, querier: querierOf({}), signal, ...given };
 }
 
-export function match(pattern: string, path: string): Record<string, string> | undefined {
+function match(pattern: string, path: string): Record<string, string> | undefined {
   const names = [...pattern.matchAll(/:(\w+)/g)].map((found) => found[1] as string);
   const found = new RegExp(`^${pattern.replace(/:\w+/g, "([^/]+)")}$`).exec(path);
   return found === null

@@ -10,7 +10,7 @@ import {
 } from "./ingester.js";
 
 /** The time of a day, ns since the epoch. */
-export const base = 20_400n * 86_400_000_000_000n;
+const base = 20_400n * 86_400_000_000_000n;
 export const minuteMs = 60_000;
 
 /** A running one that has replayed its log: before that the log is not cut. */

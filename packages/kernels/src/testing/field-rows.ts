@@ -17,11 +17,7 @@ type Scan = (
 ) => void;
 
 /** Runs a scan over lines of latin1 text, which stand one behind the other. */
-export function scanRows(
-  scan: Scan,
-  lines: readonly string[],
-  names: readonly string[],
-): FieldRow[] {
+function scanRows(scan: Scan, lines: readonly string[], names: readonly string[]): FieldRow[] {
   const bytes = Buffer.from(lines.join(""), "latin1");
   const offsets = new Uint32Array(lines.length + 1);
   for (let i = 0; i < lines.length; i++) offsets[i + 1] = offsets[i]! + lines[i]!.length;

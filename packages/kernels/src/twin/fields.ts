@@ -435,7 +435,7 @@ function isNameByte(byte: number): boolean {
 }
 
 /** True when a byte of the range is beyond ASCII. */
-export function isWide(bytes: Uint8Array, start: number, end: number): boolean {
+function isWide(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if (bytes[at]! >= 0x80) return true;
   return false;
 }

@@ -1,7 +1,7 @@
 import { PushFaultSignal, pushFault } from "../shared/raw-push.js";
 
 /** Deepest nesting of a JSON value that is skipped or kept as text. */
-export const maxJsonDepth = 512;
+const maxJsonDepth = 512;
 
 /**
  * A cursor over JSON text that validates as it goes and unescapes strings in place: the result of an escape is

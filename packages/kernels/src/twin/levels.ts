@@ -75,7 +75,7 @@ function findKeyword(bytes: Uint8Array, start: number, end: number): number {
  * it down to `maxDepth` (not within arrays); 0 when there is none, when its value is no level, or when the text
  * breaks off before. Values are compared as they are written, with their escapes.
  */
-export function findJsonLevel(
+function findJsonLevel(
   bytes: Uint8Array,
   start: number,
   end: number,
@@ -140,7 +140,7 @@ function isOneOf(
  * Code of the logfmt pair whose key has the best rank among the names (lower case; keys match in any case); of
  * equal ranks the first. 0 when no key matches or when its value is no level. Broken pairs are passed over.
  */
-export function findLogfmtLevel(
+function findLogfmtLevel(
   bytes: Uint8Array,
   start: number,
   end: number,
@@ -206,7 +206,7 @@ function rankOf(
 }
 
 /** Code of the bytes as a level value in any case, 0 when they are none. */
-export function levelOfBytes(bytes: Uint8Array, start: number, end: number): number {
+function levelOfBytes(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
   if (length < 3 || length > 11) return levelCode.none;
   for (const [word, code] of spellings) {

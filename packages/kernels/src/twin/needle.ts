@@ -32,7 +32,7 @@ export const collectNeedleKeys: Kernels["collectNeedleKeys"] = (bytes, offsets, 
 };
 
 /** True when the bytes hold U+212A or U+017F, which fold to k and s. */
-export function hasSigns(bytes: Uint8Array): boolean {
+function hasSigns(bytes: Uint8Array): boolean {
   for (let at = bytes.indexOf(0xc5); at >= 0; at = bytes.indexOf(0xc5, at + 1)) {
     if (bytes[at + 1] === 0xbf) return true;
   }

@@ -190,7 +190,7 @@ function scanOf(
  * The stages of a range aggregation without the line_formats whose line nothing reads: the aggregation counts no bytes,
  * and no filter, parser or template stands behind them. What they would fail on is not the query's business either.
  */
-export function withoutUnreadLines(stages: readonly Stage[], op: RangeOp): readonly Stage[] {
+function withoutUnreadLines(stages: readonly Stage[], op: RangeOp): readonly Stage[] {
   const kept: Stage[] = [];
   let isRead = op === "bytes_over_time" || op === "bytes_rate";
   for (const stage of stages.toReversed()) {

@@ -305,7 +305,7 @@ function forEachBucket(
 }
 
 /** The rows of a block that lie in a window of the leaf, ascending, each with its bucket. Reused block by block. */
-export class WindowRows {
+class WindowRows {
   count = 0;
   rows = new Uint32Array(0);
   /** By row number, not by position. */

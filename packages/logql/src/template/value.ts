@@ -185,7 +185,7 @@ export function isEmpty(value: Value | undefined): boolean {
 }
 
 /** Longest text a function may build. */
-export const textMax = 4 * 1024 * 1024;
+const textMax = 4 * 1024 * 1024;
 
 /** Throws TemplateRunError for a text that would be longer than `textMax`. */
 export function checkLength(length: number): void {

@@ -60,7 +60,7 @@ export function makeBlock(
 }
 
 /** A padded column of the given values. */
-export function bytesColumn(values: readonly (string | Uint8Array)[]): BytesColumn {
+function bytesColumn(values: readonly (string | Uint8Array)[]): BytesColumn {
   const encoded = values.map((value) =>
     typeof value === "string" ? new TextEncoder().encode(value) : value,
   );

@@ -20,7 +20,7 @@ export interface MetadataNames {
 }
 
 /** A push with more distinct names is refused: names are a schema, not data. */
-export const maxMetadataNames = 64 * 1024;
+const maxMetadataNames = 64 * 1024;
 
 /**
  * Finds the distinct metadata names of a push and sanitises each once. Rows of a push mostly repeat the names of the row

@@ -124,7 +124,7 @@ function digest(texts: readonly string[]): string {
 }
 
 /** The tokens of several ingesters as one. */
-export function joinTokens(tokens: ReadonlyMap<string, string>): string {
+function joinTokens(tokens: ReadonlyMap<string, string>): string {
   return JSON.stringify([...tokens].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -156,7 +156,7 @@ export function uniteChanges(
 }
 
 /** Ranges in order, those that touch as one. */
-export function uniteRanges(ranges: readonly TimeRange[]): TimeRange[] {
+function uniteRanges(ranges: readonly TimeRange[]): TimeRange[] {
   const sorted = [...ranges].sort((a, b) => (a.fromNs < b.fromNs ? -1 : 1));
   const united: { fromNs: bigint; toNs: bigint }[] = [];
   for (const { fromNs, toNs } of sorted) {

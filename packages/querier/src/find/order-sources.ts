@@ -122,7 +122,7 @@ const manyWanted = 128;
  * Groups segments, in the order of their first times, so that each is compared with the earlier ones that it shares times with: in its group.
  * One that shares its time with no earlier one is in none; nor are those between which surely no row is shared.
  */
-export function meetingSegments(refs: readonly SegmentRef[]): Map<SegmentRef, MeetingSegments> {
+function meetingSegments(refs: readonly SegmentRef[]): Map<SegmentRef, MeetingSegments> {
   const groups = new Map<SegmentRef, MeetingSegments>();
   const { meeting, met } = meetingOf(comparedOf(refs));
   let earlier: SegmentRef[] = [];

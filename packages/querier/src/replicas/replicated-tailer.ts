@@ -267,7 +267,7 @@ interface Known {
  * Lets each row through once of those that several instances have. Rows are the same that are of one stream with the same
  * time, line and metadata; what one instance has twice is let through twice. Copies that are far apart are both let through.
  */
-export class RowWindow {
+class RowWindow {
   #young = new Map<string, Known>();
   #old = new Map<string, Known>();
   #sinceMs = 0;

@@ -252,19 +252,19 @@ const small = ["m", "u", "n", "p", "f", "a", "z", "y"];
 const binary = ["ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi"];
 
 /** `1.234k`, `5m`: metric prefixes. */
-export function humanize(value: number): string {
+function humanize(value: number): string {
   if (value === 0 || !Number.isFinite(value)) return formatShort(value);
   return Math.abs(value) >= 1 ? scaledDown(value, large, 1000) : scaledUp(value);
 }
 
 /** `1.5Mi`: powers of 1024. */
-export function humanize1024(value: number): string {
+function humanize1024(value: number): string {
   if (Math.abs(value) <= 1 || !Number.isFinite(value)) return formatShort(value);
   return scaledDown(value, binary, 1024);
 }
 
 /** `1h 2m 3s` from seconds. */
-export function humanizeDuration(value: number): string {
+function humanizeDuration(value: number): string {
   if (!Number.isFinite(value)) return formatShort(value);
   if (value === 0) return `${formatShort(value)}s`;
   if (Math.abs(value) < 1) return `${scaledUp(value)}s`;
@@ -281,7 +281,7 @@ export function humanizeDuration(value: number): string {
 }
 
 /** `12.34%` from a share. */
-export function humanizePercentage(value: number): string {
+function humanizePercentage(value: number): string {
   return `${formatShort(value * 100)}%`;
 }
 

@@ -168,7 +168,7 @@ export function cacheBlock(prefix: string) {
 }
 
 /** Keys of TLS for a client, to stand among its other keys. */
-export function tlsClientFields(prefix: string) {
+function tlsClientFields(prefix: string) {
   return field.flagged(`${prefix}.`, {
     tls_enabled: field.toggle(false, "speak TLS"),
     ...certificateFields(prefix),

@@ -43,11 +43,9 @@ describe("layers", () => {
   });
 
   it("expands variables only when told to", () => {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes
     const yaml = "server: {port: '${PORT:-5}'}";
     expect(tree(loadTest(yaml, "-config.expand-env=true"))).toMatchObject({ server: { port: 99 } });
     expect(tree(loadTest(yaml))).toBe(
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes
       'CONFIG ERROR: c.yaml:1:16: server.port: "${PORT:-5}" is not a number; -config.expand-env=true replaces ${...}\n',
     );
   });

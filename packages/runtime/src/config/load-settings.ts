@@ -54,7 +54,6 @@ export const commandFlags: readonly CommandFlag[] = [
   {
     name: "config.expand-env",
     kind: "boolean",
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes in the file
     help: "replace ${NAME} and ${NAME:-default} in the file by environment variables",
   },
   { name: "help", kind: "boolean", help: "print all flags and exit" },

@@ -33,7 +33,7 @@ export function pickChanged(
 }
 
 /** A text instead of a value that must not be seen. */
-export const masked = "********";
+const masked = "********";
 
 /** The same as plain data: durations and sizes as they are written, secrets masked. */
 export function printableConfig(section: SectionNode, config: ConfigTree): Record<string, unknown> {

@@ -171,7 +171,7 @@ const maxBytes = 16 * 2 ** 20;
 const timeoutMs = 10_000;
 
 /** The text of a file, or of what an http(s) address answers within 10 seconds; 16 MiB at most. */
-export async function readLocation(location: string, signal?: AbortSignal): Promise<string> {
+async function readLocation(location: string, signal?: AbortSignal): Promise<string> {
   if (/^https?:\/\//.test(location)) return fetchText(location, signal);
   const bytes = await readFile(location, signal === undefined ? {} : { signal });
   if (bytes.length > maxBytes) throw tooLarge(`${location} is larger than ${maxBytes} bytes`);

@@ -214,7 +214,6 @@ export class YamlReader {
 
   #reportBroken(node: Node, path: string, what: string): undefined {
     const text = isScalar(node) ? scalarText(node) : "";
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes in the file
     const hint = text.includes("${") ? "; -config.expand-env=true replaces ${...}" : "";
     this.problems.push(`${this.place(node)}: ${path}: ${what}${hint}`);
     this.#options.onBroken?.(path);

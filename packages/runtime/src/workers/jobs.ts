@@ -239,7 +239,7 @@ export function describeError(error: unknown): SentError {
   return stack === undefined ? fault : { ...fault, stack };
 }
 
-export function withoutDetail({ detail: _, ...error }: SentError): SentError {
+function withoutDetail({ detail: _, ...error }: SentError): SentError {
   return error;
 }
 

@@ -262,7 +262,7 @@ export interface TailFound {
 }
 
 /** The rows [rowFrom, rowTo) of a block as a block of their own, so that stages see only them. */
-export function blockPart(block: Block, rowFrom: number, rowTo: number): Block {
+function blockPart(block: Block, rowFrom: number, rowTo: number): Block {
   if (rowFrom === 0 && rowTo === block.rowCount) return block;
   let lines: BytesColumn | undefined;
   return {

@@ -172,7 +172,7 @@ export class DayIndex {
 }
 
 /** Parts of an image; those of the streams follow. */
-export const dayPart = {
+const dayPart = {
   sections: 0,
   minTimes: 1,
   maxTimes: 2,

@@ -302,7 +302,7 @@ function joinMarks(lists: readonly Uint32Array[]): Uint32Array {
 }
 
 /** By place, the marks of a segment's rows, where there are some. Throws `internal` when they are not as many as its rows. */
-export function readMarks(
+function readMarks(
   sections: SectionReader,
   rowCounts: readonly number[],
 ): (Uint32Array | undefined)[] {

@@ -69,7 +69,7 @@ const miniblocks = 4;
 const miniblockValues = 32;
 
 /** What the last block head said: filled by `readBlockHead`, so that no object is made per block. */
-export const head = { least: 0, widths: new Uint8Array(miniblocks) };
+const head = { least: 0, widths: new Uint8Array(miniblocks) };
 
 /** Reads the head of a block into `head` and returns the place behind it. */
 function readBlockHead(view: DataView, limit: number, at: number): number {

@@ -12,7 +12,7 @@ export const encoding = {
   rleDictionary: 8,
 } as const;
 export const codec = { uncompressed: 0, zstd: 6 } as const;
-export const repetition = { required: 0, optional: 1, repeated: 2 } as const;
+const repetition = { required: 0, optional: 1, repeated: 2 } as const;
 export const convertedType = { utf8: 0, map: 1 } as const;
 
 export const magic = "PAR1";

@@ -7,8 +7,8 @@ import type { MoreRows, RowBlocks, SealBlock } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./order-rows.js";
 
 /** A block is full at this many bytes of lines or rows, whichever comes first; a longer line gets a block of its own. */
-export const maxBlockLineBytes = 256 * 1024;
-export const maxBlockRows = 16 * 1024;
+const maxBlockLineBytes = 256 * 1024;
+const maxBlockRows = 16 * 1024;
 /** Bounds blocks of rows with short lines and long metadata. */
 const maxBlockMetadataBytes = 1024 * 1024;
 

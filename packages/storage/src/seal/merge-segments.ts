@@ -24,7 +24,7 @@ export interface MergeOptions
  * Level of zstd for segments that stay. It takes less than 6 times as long as level 1 with the tables of zstd-handle.ts, for
  * 5 % fewer bytes.
  */
-export const compactLevel = 9;
+const compactLevel = 9;
 
 /**
  * Merges segments into one, as if all their rows were sealed at once: sorted by stream, then time, without doubled rows.
@@ -162,7 +162,7 @@ interface MergedStreams {
   readonly ofInput: readonly Uint32Array[];
 }
 
-export function numberStreams(inputs: readonly MergeInput[]): MergedStreams {
+function numberStreams(inputs: readonly MergeInput[]): MergedStreams {
   const textsOf = inputs.map(({ segment }) =>
     Array.from({ length: segment.streamCount }, (_, stream) => segment.text(stream)),
   );

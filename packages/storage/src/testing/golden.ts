@@ -227,7 +227,11 @@ export function goldenForward(): WalRecord[] {
   return [streams, { ...columns, kind: "forward", heads: columns.heads.slice(1) }];
 }
 
-/** Writes all golden files anew, for a new version of a format. */
+/**
+ * Writes all golden files anew, for a new version of a format.
+ *
+ * @public
+ */
 export async function writeGolden(directory: string): Promise<void> {
   await writeWal(goldenRecords(), join(directory, "wal-v1.bin"));
   await writeWal(goldenForward(), join(directory, "wal-v1-forward.bin"));

@@ -167,11 +167,7 @@ export interface BatchRange {
 }
 
 /** Writes the rows of the ranges in columns; lines and values are packed, so that unused bytes stay behind. */
-export function writeBatchColumns(
-  writer: ByteWriter,
-  batch: Batch,
-  ranges: readonly BatchRange[],
-): void {
+function writeBatchColumns(writer: ByteWriter, batch: Batch, ranges: readonly BatchRange[]): void {
   writer.u32(ranges.length);
   for (const { stream, rowFrom, rowTo } of ranges) {
     writer.u32(stream);
@@ -216,7 +212,7 @@ function packBytes(
 }
 
 /** Reads the ranges back, rows numbered anew from 0. Throws internal when the bytes do not hold together. */
-export function readBatchColumns(reader: ByteReader): { ranges: BatchRange[]; batch: Batch } {
+function readBatchColumns(reader: ByteReader): { ranges: BatchRange[]; batch: Batch } {
   let rowCount = 0;
   const ranges: BatchRange[] = Array.from({ length: reader.count(8) }, () => {
     const stream = reader.u32();

@@ -68,7 +68,6 @@ describe.each(dashboards)("%s", (_, dashboard) => {
           places.add(`${column} ${row}`);
         }
       expect(at(panel, "title")).not.toBe("");
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: the variable that Grafana fills in
       if (at(panel, "type") !== "row") expect(at(panel, "datasource", "uid")).toBe("${datasource}");
     }
   });

@@ -178,13 +178,13 @@ export function endResponse(response: ServerResponse, body?: Uint8Array): void {
 }
 
 /** Sets the header `connection` of an answer, before its body is written. */
-export function startResponse(response: ServerResponse): void {
+function startResponse(response: ServerResponse): void {
   const { req: request } = response;
   if (!isReceived(request) && !request.destroyed) response.setHeader("connection", "close");
 }
 
 /** Ends an answer whose body is written, as `endResponse` does. */
-export function endAfterRequest(response: ServerResponse): void {
+function endAfterRequest(response: ServerResponse): void {
   const { req: request } = response;
   if (isReceived(request) || request.destroyed) {
     response.end();

@@ -58,7 +58,7 @@ export interface HttpServerOptions {
 export type FailedRequest = Pick<IncomingMessage, "method" | "url">;
 
 /** The longest request head, because `X-Scope-OrgID` may be long. A longer one is answered with 431. */
-export const maxHeaderBytes = 1024 * 1024;
+const maxHeaderBytes = 1024 * 1024;
 /** Bounds of the pause between two checks of the read timeouts. */
 const maxCheckPeriodMs = 5_000;
 const minCheckPeriodMs = 100;
@@ -324,7 +324,7 @@ const maxLookMs = 1000;
  * connection does not show; but an interim answer cannot be delivered to a client that is gone. HTTP/1.0 has no interim
  * answers, so its clients get one second.
  */
-export function keepHalfClosed(response: ServerResponse, guard: ConnectionGuard): void {
+function keepHalfClosed(response: ServerResponse, guard: ConnectionGuard): void {
   const { req: request, socket } = response;
   const knowsInterim = request.httpVersionMajor === 1 && request.httpVersionMinor > 0;
   let waitMs = knowsInterim ? firstLookMs : maxLookMs;
@@ -344,7 +344,7 @@ export function keepHalfClosed(response: ServerResponse, guard: ConnectionGuard)
 }
 
 /** A prefix in its normal form: `logs/` -> `/logs`, `/` -> nothing. */
-export function normalPrefix(prefix: string): string {
+function normalPrefix(prefix: string): string {
   const names = prefix.split("/").filter((name) => name !== "");
   return names.map((name) => `/${name}`).join("");
 }
@@ -356,7 +356,7 @@ const unsafe = /[^!-[\]-~]/gu;
  * Where to send a client whose path has empty parts or dots in it: the clean path and its query string; undefined when
  * there is nothing to clean.
  */
-export function cleanUrl(url: string): string | undefined {
+function cleanUrl(url: string): string | undefined {
   if (!url.startsWith("/") || !(url.includes("//") || url.includes("/."))) return undefined;
   const path = pathOf({ url });
   const clean = posix.normalize(path).replace(/^\/+/, "/");

@@ -109,7 +109,7 @@ export function listenerOptions(options: TlsOptions) {
 }
 
 /** The part of the options that may change while the listener runs. Throws an error that names what cannot be used. */
-export function readContext(options: TlsOptions): SecureContextOptions {
+function readContext(options: TlsOptions): SecureContextOptions {
   const { cert, key, clientCa = {}, minVersion, cipherSuites } = options;
   const context: SecureContextOptions = {
     cert: read(cert),

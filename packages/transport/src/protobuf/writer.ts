@@ -126,7 +126,7 @@ export class ProtoWriter {
 }
 
 /** The memory of any kind of array. */
-export function bytesOf(array: ArrayBufferView): Uint8Array {
+function bytesOf(array: ArrayBufferView): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 

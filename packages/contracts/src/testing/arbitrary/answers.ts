@@ -37,7 +37,7 @@ function column(lines: readonly string[]): BytesColumn {
   };
 }
 
-export const rows = fc.array(
+const rows = fc.array(
   fc.tuple(text, fc.array(fc.maxSafeInteger(), { minLength: 5, maxLength: 5 })),
   {
     maxLength: 8,

@@ -75,7 +75,7 @@ export function arbitraryPlan(seed: number): fc.Arbitrary<Plan> {
   return fc.constantFrom(...plans);
 }
 
-export function arbitraryScanPlan(seed: number): fc.Arbitrary<ScanPlan> {
+function arbitraryScanPlan(seed: number): fc.Arbitrary<ScanPlan> {
   return arbitraryPlan(seed)
     .chain((plan) =>
       plan.kind === "log" || plan.leaves.length === 0

@@ -113,7 +113,7 @@ const logfmtLine = fc
   .map((pairs) => pairs.map((parts) => parts.join("")).join(" "));
 
 /** Texts that are hard on parsers. */
-export const text = fc
+const text = fc
   .array(
     fc.constantFrom(
       "error",

@@ -47,7 +47,7 @@ export function eachMember(text: string, call: (key: string, value: NaiveJsonVal
   }
 }
 
-export function readValue(text: string, from: number): NaiveJsonValue {
+function readValue(text: string, from: number): NaiveJsonValue {
   const at = skipBlanks(text, from);
   const first = text[at];
   if (first === undefined) throw new NaiveJsonError(malformed.json);
@@ -69,7 +69,7 @@ export function readValue(text: string, from: number): NaiveJsonValue {
   throw new NaiveJsonError(malformed.unknown);
 }
 
-export function skipBlanks(text: string, at: number): number {
+function skipBlanks(text: string, at: number): number {
   while (at < text.length && " \n\r\t".includes(text[at] as string)) at++;
   return at;
 }

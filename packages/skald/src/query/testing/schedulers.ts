@@ -5,7 +5,7 @@ import { GrpcConnection, GrpcServer, remoteScheduler, serveScheduler } from "@sk
 import { Metrics } from "@skald/runtime/metrics";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 
-export const MiB = 1024 * 1024;
+const MiB = 1024 * 1024;
 const ends: (() => unknown)[] = [];
 
 /** Ends all that was made here, the last first. */
@@ -42,7 +42,7 @@ export async function byMethodCall(max: number): Promise<Carried> {
 }
 
 /** A scheduler behind gRPC, and where it is. */
-export async function serveOne(max = 0): Promise<{ scheduler: Scheduler; address: string }> {
+async function serveOne(max = 0): Promise<{ scheduler: Scheduler; address: string }> {
   const scheduler = makeScheduler(max);
   const server = new GrpcServer({
     ...{ address: "127.0.0.1", port: 0, maxConnections: 0, maxConcurrentStreams: 0 },
@@ -56,7 +56,7 @@ export async function serveOne(max = 0): Promise<{ scheduler: Scheduler; address
 }
 
 /** A connection of its own. */
-export function connectTo(address: string): GrpcConnection {
+function connectTo(address: string): GrpcConnection {
   const connection = new GrpcConnection({
     ...{ address, maxReceiveBytes: MiB, maxSendBytes: MiB, connectTimeoutMs: 60_000 },
     ...{ minReconnectMs: 10, maxReconnectMs: 100 },
@@ -101,7 +101,7 @@ export function startTaking(scheduler: Contract, querier: Querier): () => void {
 /** A signal that is never aborted. */
 export const never: AbortSignal = new AbortController().signal;
 /** All of a time with nothing in it. */
-export const range = { selectors: [], fromNs: 0n, toNs: 1n };
+const range = { selectors: [], fromNs: 0n, toNs: 1n };
 
 /** Asks for the values of a label. */
 export async function ask(

@@ -50,7 +50,7 @@ export type S3Encryption =
   | { readonly kind: "SSE-S3" }
   | { readonly kind: "SSE-KMS"; readonly keyId?: string; readonly context?: string };
 
-export const defaultRetry: S3Retry = { minBackoffMs: 100, maxBackoffMs: 3000, maxRetries: 5 };
+const defaultRetry: S3Retry = { minBackoffMs: 100, maxBackoffMs: 3000, maxRetries: 5 };
 
 /** What is asked of the store, by the names that dashboards know. */
 export type S3Operation =
@@ -351,7 +351,7 @@ interface Thrown {
 }
 
 /** Anything that a call threw, as a failure. */
-export function failureOf(error: unknown): S3Failure {
+function failureOf(error: unknown): S3Failure {
   if (error instanceof S3Failure) return error;
   const thrown = (error ?? {}) as Thrown;
   const status = thrown.$metadata?.httpStatusCode ?? thrown.$response?.statusCode ?? 0;

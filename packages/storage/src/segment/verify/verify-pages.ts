@@ -176,7 +176,7 @@ interface CheckedFile {
 }
 
 /** Rows of some blocks. */
-export function rowsOf({ runs }: SegmentIndex, { from, to }: BlockRange): number {
+function rowsOf({ runs }: SegmentIndex, { from, to }: BlockRange): number {
   let rows = 0;
   for (let block = from; block < to; block++) rows += runs.of(block).rowStart.at(-1)!;
   return rows;
@@ -356,7 +356,7 @@ function plainValues(bytes: Uint8Array): Uint8Array[] {
 }
 
 /** The number of a column of Parquet in the own index; undefined for labels. Throws `internal` where that lacks it. */
-export function columnOf({ path }: Leaf, index: SegmentIndex): number | undefined {
+function columnOf({ path }: Leaf, index: SegmentIndex): number | undefined {
   const [first, second, third] = path;
   if (first === "timestamp") return timestampColumn;
   if (first === "line") return lineColumn;
@@ -368,17 +368,17 @@ export function columnOf({ path }: Leaf, index: SegmentIndex): number | undefine
 }
 
 /** The name of a column in the text about damage. */
-export function nameOf({ path }: Leaf): string {
+function nameOf({ path }: Leaf): string {
   return path.filter((part) => part !== "key_value").join(".");
 }
 
 /** Whether a column is that of a label. */
-export function isLabel({ path }: Leaf): boolean {
+function isLabel({ path }: Leaf): boolean {
   return path[0] === "labels";
 }
 
 /** Whether the pages of a column have codes. */
-export function hasDictionary(leaf: Leaf): boolean {
+function hasDictionary(leaf: Leaf): boolean {
   return encodingOf(leaf) === encoding.rleDictionary;
 }
 

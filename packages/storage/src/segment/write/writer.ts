@@ -23,7 +23,7 @@ import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
 import { RowGroup } from "./row-group.js";
 
 /** Blocks of a row group: 16 MiB of raw lines, the unit in which other readers skip and share out work. */
-export const groupBlocks = 64;
+const groupBlocks = 64;
 
 export interface SegmentWriterOptions {
   /** Where the file appears when it is complete and its bytes are synced (see `sync`). The caller syncs its directory. */
