@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { nowNs, pushJson, type QueryAnswer, readMetric } from "./testing/client.js";
-import { filesBelow, makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
+import {
+  filesBelow,
+  makeFolder,
+  removeFolders,
+  spawnServer,
+  startServer,
+  urlOf,
+  waitFor,
+} from "./testing/server.js";
 
 afterAll(removeFolders);
 
@@ -103,12 +111,23 @@ function damage(path: string, random: Random): string {
 
 /** Describes what is wrong with the answers from a folder; empty when they are right. */
 async function wrongOf(mayLack: (counts: Counts) => boolean): Promise<string[]> {
-  const server = await startServer(folder, keepHeads);
+  const server = spawnServer(folder, keepHeads);
+  const url = await urlOf(server);
+  let unready = "";
+  await waitFor(async () => {
+    const response = await fetch(`${url}/ready`);
+    unready = response.ok ? "" : await response.text();
+    return response.ok || /another object store/.test(unready);
+  });
+  if (unready !== "") {
+    await server.kill("SIGKILL");
+    return [];
+  }
   const params = new URLSearchParams({ query: '{app="a"}', limit: "5000", since: "1h" });
   let status = 0;
   let text = "";
   await waitFor(async () => {
-    const response = await fetch(`${server.url}/loki/api/v1/query_range?${params}`);
+    const response = await fetch(`${url}/loki/api/v1/query_range?${params}`);
     ({ status } = response);
     text = await response.text();
     return status !== 503 || !text.endsWith("is damaged; compaction writes it anew");
@@ -121,7 +140,7 @@ async function wrongOf(mayLack: (counts: Counts) => boolean): Promise<string[]> 
     const lines = new Set(found.map(([, line]) => line));
     if (lines.size !== found.length) wrong.push("rows twice");
     if (found.some(([time, line]) => pushed.get(line) !== time)) wrong.push("rows from nowhere");
-    const lost = await readMetric(server.url, "loki_ingester_wal_corruptions_total");
+    const lost = await readMetric(url, "loki_ingester_wal_corruptions_total");
     if (lines.size < pushed.size && !mayLack({ warnings: warnings.length, lost }))
       wrong.push(`${pushed.size - lines.size} rows lost`);
   } else if (!/another object store/.test(text)) wrong.push(`${status} ${text}`);

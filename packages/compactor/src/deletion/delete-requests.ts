@@ -386,9 +386,11 @@ export class DeleteRequests implements Deletes {
     if (!this.#isCopyStale) return;
     this.#isCopyStale = false;
     const known = [...this.#known.values()].flat();
-    await this.#tryCopy((copy) =>
-      copy.write(known.map(({ request, progress }) => ({ request, progress }))),
-    );
+    const requests = known.map(({ request, progress }) => ({ request, progress }));
+    await this.#tryCopy(async (copy) => {
+      const copied = await copy.read();
+      if (copied === undefined || textOf(copied) !== textOf(requests)) await copy.write(requests);
+    });
   }
 
   async #addToCopy(changed: StoredRequest): Promise<void> {
@@ -465,4 +467,12 @@ function isSame(known: KnownRequest, { request, progress }: StoredRequest): bool
 function shown({ boundsMs }: DeleteRequest) {
   const [start, end] = [boundsMs[0], boundsMs.at(-1)].map((ms) => new Date(ms as number));
   return { start: start?.toISOString(), end: end?.toISOString() };
+}
+
+/** Requests and their progress as a text that does not depend on their order. */
+function textOf(requests: readonly StoredRequest[]): string {
+  return requests
+    .map((one) => JSON.stringify(one))
+    .sort()
+    .join("\n");
 }

@@ -202,7 +202,8 @@ export class NumberedLines {
     if (answer.status >= 500) return await this.#noAnswer(`${answer.status} ${text.trim()}`);
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
     const body = JSON.parse(text) as Answer;
-    const [warning] = body.warnings ?? [];
+    // A full page is no failure: the caller asks for the next.
+    const warning = body.warnings?.find((text) => !text.startsWith("the limit of "));
     return warning === undefined ? body : await this.#noAnswer(`warning: ${warning}`);
   }
 
