@@ -31,29 +31,29 @@ beforeAll(async () => {
 afterAll(removeFolders);
 
 it.each([
-  { name: "a push", most: 77, walk: () => push(["one line level=info"]) },
+  { name: "a push", most: 60, walk: () => push(["one line level=info"]) },
   {
     name: "a log query",
-    most: 146,
+    most: 116,
     walk: () => ask("query_range", { query: '{app="walk"} |= "error"', limit: "10" }),
   },
   {
     name: "a log query with logfmt",
-    most: 156,
+    most: 116,
     walk: () => ask("query_range", { query: '{app="walk"} | logfmt | dur > 20ms', limit: "10" }),
   },
   {
     name: "a metric query from headers",
-    most: 152,
+    most: 116,
     walk: () =>
       ask("query_range", { query: 'sum by (app) (count_over_time({app="walk"}[1m]))', step: "60" }),
   },
   {
     name: "a metric query with logfmt",
-    most: 170,
+    most: 126,
     walk: () => ask("query", { query: 'sum by (level) (rate({app="walk"} | logfmt [5m]))' }),
   },
-  { name: "a tail of ten old lines and a new one", most: 208, walk: tail },
+  { name: "a tail of ten old lines and a new one", most: 158, walk: tail },
 ])("$name enters at most $most files", async ({ walk, most }) => {
   expectAtMost(most, await counted.filesOf(walk));
 });
