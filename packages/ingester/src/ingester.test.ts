@@ -4,16 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { DigestTask, MinuteDigests } from "@skald/contracts";
 import { type LocalRef, nodeWalDisk, type WalDisk } from "@skald/storage";
-import { makeBatch, type TestStream } from "@skald/testkit";
-import {
-  equals,
-  everything,
-  readRows,
-  readUnion,
-  sealHere,
-  setUp,
-  until,
-} from "./testing/ingester.js";
+import { makeBatch, type TestStream, until } from "@skald/testkit";
+import { equals, everything, readRows, readUnion, sealHere, setUp } from "./testing/ingester.js";
 
 const second = 1_000_000_000n;
 const day = 20_400n * 86_400n * second;

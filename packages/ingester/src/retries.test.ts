@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { nodeWalDisk, type WalDisk } from "@skald/storage";
-import { makeBatch } from "@skald/testkit";
-import { readRows, setUp, until } from "./testing/ingester.js";
+import { makeBatch, until } from "@skald/testkit";
+import { readRows, setUp } from "./testing/ingester.js";
 
 const day = 20_400n * 86_400_000_000_000n;
 

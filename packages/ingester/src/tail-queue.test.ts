@@ -1,4 +1,5 @@
-import { setTimeout } from "node:timers/promises";
+import { mock } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import type { TailRows } from "@skald/contracts";
 import { emptyLabels } from "@skald/model";
@@ -52,30 +53,55 @@ describe("TailQueue", () => {
   });
 });
 
-it("does not pause for the time that a task waited for a thread", async () => {
+it("pauses for the time that a thread worked, not for the time that a task waited for it", async () => {
   let tasks = 0;
-  const beforeTails = async () => {
-    tasks++;
-    if (tasks === 1) await setTimeout(1500);
-  };
-  const { ingester } = await setUp({ beforeTails });
+  const workMs = [1, 5000, 1];
+  const release: (() => void)[] = [];
+  const { ingester } = await setUp({
+    beforeTails: async () => {
+      await new Promise<void>((resolve) => release.push(resolve));
+      return workMs[tasks++];
+    },
+  });
   await ingester.start();
   const closing = new AbortController();
   const tail = ingester.tail({ ...everything, tenant: "a", stages: [] }, closing);
   const rows = tail[Symbol.asyncIterator]();
   await rows.next();
-  const push = (ns: bigint) => {
-    const rows = [{ ns: 1_760_000_000_000_000_000n + ns, line: "line" }];
-    return ingester.push({ tenant: "a", batch: makeBatch([{ labels: { app: "a" }, rows }]) });
-  };
-  await push(1n);
-  while (tasks === 0) await setTimeout(10);
-  await push(2n);
-  await rows.next();
-  const sinceMs = performance.now();
-  await rows.next();
-  // As long a pause as the wait would take 1.5 s.
-  expect(performance.now() - sinceMs).toBeLessThan(1000);
+  mock.timers.enable({ apis: ["setTimeout"] });
+  try {
+    const push = (ns: bigint) => {
+      const rows = [{ ns: 1_760_000_000_000_000_000n + ns, line: "line" }];
+      return ingester.push({ tenant: "a", batch: makeBatch([{ labels: { app: "a" }, rows }]) });
+    };
+    const pass = async (ms: number) => {
+      for (let turn = 0; turn < 20; turn++) await setImmediate();
+      mock.timers.tick(ms);
+      for (let turn = 0; turn < 20; turn++) await setImmediate();
+    };
+    await push(1n);
+    await pass(200);
+    expect(release).toHaveLength(1);
+    await push(2n);
+    // The first task waits for a thread.
+    await pass(1500);
+    release[0]?.();
+    await rows.next();
+    await pass(200);
+    expect(release).toHaveLength(2);
+    await push(3n);
+    release[1]?.();
+    await rows.next();
+    // The second one took 5 s of a thread.
+    await pass(4900);
+    expect(release).toHaveLength(2);
+    await pass(100);
+    expect(release).toHaveLength(3);
+    release[2]?.();
+    await rows.next();
+  } finally {
+    mock.timers.reset();
+  }
   closing.abort();
   await ingester.stop();
 });

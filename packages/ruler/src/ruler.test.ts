@@ -8,6 +8,7 @@ import { field, readSchema, Settings } from "@skald/runtime/config";
 import { createLogger, silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { MemoryStore } from "@skald/storage";
+import { until } from "@skald/testkit";
 import type { HttpResponse, Route } from "@skald/transport";
 import { AllRulers } from "./all-rulers.js";
 import { type RulerConfig, rulerKeys } from "./config.js";
@@ -243,16 +244,17 @@ it("leaves evaluations of a group that is too slow out, counts them and warns on
   let evaluations = 0;
   const instant = async () => {
     evaluations++;
-    await new Promise((resolve) => setTimeout(resolve, 50));
     return { kind: "scalar", value: 1 } as const;
   };
+  // Each evaluation takes five intervals by this clock.
+  const clock = { nowMs: () => systemClock.nowMs() + 50 * evaluations };
   const { call, ruler } = await open(stores[0]![1](), testTexts(), undefined, {
-    ...{ metrics, querier: { instant } },
+    ...{ clock, metrics, querier: { instant } },
     log: createLogger({ target: { write: (line) => lines.push(line) } }),
   });
   await call("POST /loki/api/v1/rules/ns", `${group("g")}\ninterval: 10ms`);
   await ruler.sync();
-  while (evaluations < 7) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => evaluations >= 7);
   await ruler.stop();
   const { text } = await metrics.read();
   const missed = /group_iterations_missed_total\{[^}]*\} (\d+)/.exec(text)?.[1];

@@ -15,3 +15,4 @@ export * from "./redis/redis-stand-in.js";
 export * from "./s3/certificate.js";
 export * from "./s3/s3-server.js";
 export * from "./script.js";
+export * from "./until.js";

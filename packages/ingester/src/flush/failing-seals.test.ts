@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Sleep } from "@skald/runtime";
-import { makeBatch } from "@skald/testkit";
+import { makeBatch, until } from "@skald/testkit";
 import {
   everything,
   readRows,
@@ -8,7 +8,6 @@ import {
   type SetupOptions,
   sealHere,
   setUp,
-  until,
 } from "../testing/ingester.js";
 import type { Seal } from "./sealer.js";
 

@@ -1,6 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import { until } from "@skald/testkit";
 import { heldSeal, kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
 import {
   copyFiles,
@@ -9,7 +10,6 @@ import {
   readRows,
   readUnion,
   type Setup,
-  until,
 } from "../testing/ingester.js";
 
 /** Each push is a segment. */

@@ -1,16 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Sleep } from "@skald/runtime";
 import { openHeadBlock } from "@skald/storage";
+import { until } from "@skald/testkit";
 import { heldSeal, kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
-import {
-  copyFiles,
-  everything,
-  localRefs,
-  newDir,
-  readRows,
-  setUp,
-  until,
-} from "../testing/ingester.js";
+import { copyFiles, everything, localRefs, newDir, readRows, setUp } from "../testing/ingester.js";
 
 describe("sealing", () => {
   it("seals a head that is full, under the id that queries know it by", async () => {

@@ -1,7 +1,7 @@
 import { copyFile, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { makeBatch } from "@skald/testkit";
+import { makeBatch, until } from "@skald/testkit";
 import { kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
 import {
   copyFiles,
@@ -10,7 +10,6 @@ import {
   readRows,
   readUnion,
   selectOnce,
-  until,
 } from "../testing/ingester.js";
 
 describe("uploading", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { makeBatch } from "@skald/testkit";
-import { readRows, type Setup, type SetupOptions, setUp, until } from "../testing/ingester.js";
+import { makeBatch, until } from "@skald/testkit";
+import { readRows, type Setup, type SetupOptions, setUp } from "../testing/ingester.js";
 
 const dayNs = 86_400_000_000_000n;
 const KiB = 1024;

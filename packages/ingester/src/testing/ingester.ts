@@ -96,8 +96,8 @@ export interface SetupOptions {
   readonly disk?: WalDisk;
   readonly sleep?: Sleep;
   readonly log?: Logger;
-  /** How long tails wait for a thread; then they take 1 ms of it. */
-  readonly beforeTails?: () => Promise<void>;
+  /** Runs before a task of tails, and says how many ms the thread worked for it; 1 if not given. */
+  readonly beforeTails?: () => Promise<number | undefined>;
   readonly limits?: Partial<IngesterLimits>;
   readonly changes?: Changes;
 }
@@ -140,8 +140,8 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
       ...(options.digests && { digests: options.digests }),
     }),
     runTails: async (task) => {
-      await options.beforeTails?.();
-      return { found: new TailRunner().run(task, () => undefined), workMs: 1 };
+      const workMs = (await options.beforeTails?.()) ?? 1;
+      return { found: new TailRunner().run(task, () => undefined), workMs };
     },
     log: options.log ?? silentLogger(),
     metrics,
@@ -318,18 +318,6 @@ function metadataValue(column: MetadataColumn, row: number): string {
   if (column.kind === "dictionary") return column.dictionary[column.codes[row] as number] as string;
   const [from, to] = [column.offsets[row] as number, column.offsets[row + 1] as number];
   return from === to ? "" : Buffer.from(column.bytes.slice(from, to)).toString();
-}
-
-/**
- * Gives the event loop turns until a condition holds, and soon leaves time to the threads and the disk that it may wait for.
- * There is no deadline but that of the test: how many turns pass says how busy the machine is.
- */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turn = 0; !(await condition()); turn++)
-    await new Promise<void>((resolve) => {
-      if (turn < 50) setImmediate(resolve);
-      else setTimeout(resolve, 1);
-    });
 }
 
 export function equals(name: string, value: string): Matcher {

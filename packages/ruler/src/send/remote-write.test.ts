@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { labelsFromObject } from "@skald/model";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
+import { until } from "@skald/testkit";
 import { compileRelabels } from "./relabel.js";
 import { RemoteWriter, readClients, remoteWriteMetrics } from "./remote-writer.js";
 import { SampleLog } from "./sample-log.js";
@@ -128,11 +129,11 @@ describe("a log of samples", () => {
       /remote_storage_samples_pending\{[^}]*\} (\d+)/.exec((await metrics.read()).text)?.[1];
     const seen: (string | undefined)[] = [];
     for (let sent = 0; sent < 2; sent++) {
-      while (requests.length <= sent) await new Promise((resolve) => setTimeout(resolve, 2));
+      await until(() => requests.length > sent);
       seen.push(await pending());
       requests[sent]?.();
     }
-    while ((await pending()) !== "0") await new Promise((resolve) => setTimeout(resolve, 2));
+    await until(async () => (await pending()) === "0");
     expect(seen).toEqual(["3", "1"]);
     await writer.stop();
     await log.close();
