@@ -1,5 +1,5 @@
 // The file system as the log, segments, and the store use it: that of Node and nothing else. All of their calls go through
-// this one module, so that tests put a disk that fails in its place (testkit/memory-disk).
+// this one module, so that tests put a disk that fails in its place (testkit/disk/memory-disk).
 export {
   closeSync,
   existsSync,

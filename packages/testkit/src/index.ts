@@ -1,9 +1,9 @@
 export * from "./batch.js";
 export * from "./certificates.js";
+export * from "./disk/memory-disk.js";
+export type { Leftover } from "./disk/memory-disk-nodes.js";
+export * from "./disk/memory-files.js";
 export * from "./free-port.js";
-export * from "./memory-disk.js";
-export type { Leftover } from "./memory-disk-nodes.js";
-export * from "./memory-files.js";
 export * from "./mutate.js";
 export * from "./programs.js";
 export * from "./push-body.js";
