@@ -30,7 +30,7 @@ const clockSoonMs = 2000;
 /** Ingesters stand a difference of a minute. */
 const clockWrongMs = 60_000;
 const certificateSoonDays = 30;
-/** Less room than this part of a disk is told of. */
+/** The part of a disk that should be free. */
 const diskSoonPart = 0.1;
 
 const ringPaths = {

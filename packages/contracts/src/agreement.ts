@@ -22,8 +22,8 @@ export interface DigestTask<Ref> extends TimeRange {
 }
 
 /**
- * What sources hold of the streams of a task in each minute, or so many, that its range touches. Equal digests mean equal rows; of a
- * minute that the range cuts, rows outside may be left out.
+ * Digests of the rows that sources have of the streams of a task, one for each minute (or span of minutes) that its range touches.
+ * Equal digests mean equal rows. In a minute that the range cuts, rows outside the range may be missing.
  */
 export interface MinuteDigests extends StreamMinutes {
   readonly rows: Uint32Array;

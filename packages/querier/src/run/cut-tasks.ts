@@ -58,7 +58,7 @@ export class TaskCutter {
   #at = 0;
   /** Share of the source at hand that tasks have already. */
   #from = 0;
-  /** Bytes of the smallest task, but for what a source or the last leaves. */
+  /** Bytes of the smallest task. The rest of a source, or of the last one, may be smaller. */
   readonly #least: number;
   #left: number;
   #given = 0;
