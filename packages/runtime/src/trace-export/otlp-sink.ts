@@ -15,8 +15,8 @@ import {
   type ReadableSpan,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
-import type { Logger } from "./logger.js";
-import type { SpanFacts, SpanSink, TraceContext } from "./tracing.js";
+import type { Logger } from "../logger.js";
+import type { SpanFacts, SpanSink, TraceContext } from "../tracing.js";
 
 /** The settings of the environment that the exporter does not read itself. */
 export interface TracingSettings {

@@ -1,6 +1,6 @@
-import type { Logger } from "./logger.js";
+import type { Logger } from "../logger.js";
+import { installTracing } from "../tracing.js";
 import type { TracingSettings } from "./otlp-sink.js";
-import { installTracing } from "./tracing.js";
 
 /** What spans say about the process, and where warnings go. */
 export interface ExportContext {
