@@ -1,4 +1,5 @@
-import { Explore, shareLink } from "./explore/explore.js";
+import { shareLink } from "./answer/clicks.js";
+import { Explore } from "./explore/explore.js";
 import { keysOpen } from "./explore/keys.js";
 import { KeysDialog } from "./explore/keys-dialog.js";
 import { Icon, type IconName, Mark } from "./parts/icon.js";
@@ -42,7 +43,7 @@ export function App() {
             type="button"
             title="Copy a link with absolute times (S)"
             aria-label="Share"
-            onClick={shareLink}
+            onClick={() => shareLink()}
           >
             <Icon name="link" />
           </button>

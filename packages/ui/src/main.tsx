@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { startList } from "./answer/list-state.js";
+import { startLiveState } from "./answer/live.js";
 import { startPanel } from "./answer/panel-state.js";
 import { App } from "./app.js";
 import { onKey } from "./explore/keys.js";
@@ -13,6 +14,7 @@ if (root !== null) render(<App />, root);
 document.addEventListener("keydown", onKey);
 startList();
 startPanel();
+startLiveState();
 void loadConfig();
 void loadLimits();
 startExplore();

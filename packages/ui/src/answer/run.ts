@@ -18,6 +18,7 @@ import { linesMax } from "../state/config.js";
 import { draft, navigate, oldestFirst, route, tenant } from "../state/explore.js";
 import { type Range, type RangeText, resolveRange, stepFor } from "../state/range.js";
 import { addToHistory } from "../state/saved.js";
+import { live, liveOver, liveRestart } from "./live-state.js";
 
 /** What the last query that ran was, and what came of it. */
 export interface Answer {
@@ -77,7 +78,11 @@ export function runQuery(how: "push" | "replace" = "push"): void {
   attempt = 0;
   navigate({ q: text, ...(text === route.peek().q ? {} : { line: "" }) }, how);
   addToHistory(text);
-  void start(text, expr);
+  if (live.peek()) liveRestart.peek()?.();
+  else {
+    liveOver.value++;
+    void start(text, expr);
+  }
 }
 
 /** Changes the query's text and runs it: what every click on a value does. */
