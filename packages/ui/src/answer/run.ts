@@ -38,6 +38,7 @@ export interface Answer {
 export interface Histogram {
   readonly fromMs: number;
   readonly stepMs: number;
+  readonly buckets: number;
   readonly counts: ReadonlyMap<Level, Float64Array>;
   readonly total: number;
 }
@@ -179,7 +180,7 @@ async function countByLevel(base: Base, log: LogExpr, signal: AbortSignal): Prom
   const ordered = new Map(
     levels.filter((level) => counts.has(level)).map((level) => [level, counts.get(level)!]),
   );
-  pending = { fromMs, stepMs: step * 1000, counts: ordered, total };
+  pending = { fromMs, stepMs: step * 1000, buckets: count, counts: ordered, total };
   histogram.value = pending;
 }
 

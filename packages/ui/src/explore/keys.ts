@@ -119,6 +119,9 @@ function filterFocused(word: "Only" | "Not"): () => void {
 export const everywhereKeys: readonly Key[] = [
   { keys: "?", says: "this list", run: () => (keysOpen.value = !keysOpen.value) },
   { keys: "g e", says: "Explore", run: () => navigate({ screen: "explore" }) },
+  { keys: "g s", says: "Streams", run: () => navigate({ screen: "streams" }) },
+  { keys: "g a", says: "Alerts", run: () => navigate({ screen: "alerts" }) },
+  { keys: "g y", says: "System", run: () => navigate({ screen: "system" }) },
   {
     keys: "g t",
     says: "dark or light",

@@ -1,4 +1,5 @@
 import { call } from "../api/client.js";
+import { addDelete } from "../api/deletes.js";
 
 /** Sample logs: an hour of six applications, with a burst of errors near its end. */
 
@@ -122,6 +123,6 @@ function seeded(seed: number): () => number {
 /** Asks for the sample logs to be deleted. */
 export async function removeSample(nowMs: number): Promise<void> {
   const start = Math.floor((nowMs - 30 * 24 * spanMs) / 1000);
-  const params = { query: '{sample="true"}', start, end: Math.floor(nowMs / 1000) };
-  await call("loki/api/v1/delete", { method: "POST", params });
+  const query = `{sample="true"}`;
+  await addDelete(query, start, Math.floor(nowMs / 1000));
 }
