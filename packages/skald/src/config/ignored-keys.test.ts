@@ -141,6 +141,9 @@ describe("keys and flags without effect", () => {
       "ingester.lifecycler.ring.zone_awareness_enabled",
       "index_gateway.ring.replication_factor",
       "memberlist.join_members",
+      "ui.enabled",
+      "ui.title",
+      "ui.links",
       "ui.allowed_origins",
       "auth.type",
     ]);
