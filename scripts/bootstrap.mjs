@@ -78,6 +78,7 @@ function build(node) {
   removeStaleOutputs();
   const tsc = ["node_modules/typescript/bin/tsc", "--build"];
   run("tsc", spawnSync(node, tsc, { cwd: root, stdio: "inherit" }));
+  run("ui", spawnSync(node, ["packages/ui/build.mjs"], { cwd: root, stdio: "inherit" }));
   bundle(root);
 }
 

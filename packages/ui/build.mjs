@@ -1,7 +1,7 @@
 // Builds the web interface: hashed files in dist/assets, each with .br and .gz beside it, dist/index.html, and dist/manifest.json,
 // from which a server answers. `--size` prints the sizes against the budget and fails above it; `--watch` builds on each change.
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -67,11 +67,33 @@ if (process.argv.includes("--watch")) {
     ],
   });
   await watcher.watch();
-} else {
+} else if (process.argv.includes("--size") || !isFresh()) {
   rmSync(assets, { recursive: true, force: true });
   const { metafile } = await build(options);
   const manifest = write(metafile);
   if (process.argv.includes("--size")) process.exitCode = report(manifest) ? 0 : 1;
+}
+
+/** Whether nothing that the last build read has changed since. */
+function isFresh() {
+  const manifest = statSync(join(dist, "manifest.json"), { throwIfNoEntry: false });
+  if (manifest === undefined) return false;
+  const inputs = [
+    "src",
+    "build.mjs",
+    "../logql/dist/syntax",
+    "../model/dist",
+    "../../pnpm-lock.yaml",
+  ];
+  return inputs.every((input) => newestMs(join(home, input)) < manifest.mtimeMs);
+}
+
+function newestMs(path) {
+  if (!statSync(path).isDirectory()) return statSync(path).mtimeMs;
+  const times = readdirSync(path, { recursive: true }).map(
+    (name) => statSync(join(path, name)).mtimeMs,
+  );
+  return Math.max(...times);
 }
 
 /** Writes the page, the compressed files and the manifest of a build. */

@@ -92,6 +92,7 @@ export const endpointGroups = [
   "Explore",
   "Rules",
   "Deletion",
+  "Interface",
   "Status",
   "Operation",
   "Rings",
