@@ -68,6 +68,7 @@ export function LabelValues({ label, range }: { readonly label: string; readonly
               <Spark
                 pattern={{ pattern: value, level: "info", lines: 0, samples: points }}
                 span={now}
+                parts={partsOf(range)}
               />
             </td>
             <td class="num">{formatBytes(bytes)}</td>
@@ -78,6 +79,10 @@ export function LabelValues({ label, range }: { readonly label: string; readonly
       </tbody>
     </table>
   );
+}
+
+function partsOf(range: Range): number {
+  return Math.max(1, Math.floor(Number(range.toNs - range.fromNs) / 1e9 / stepFor(range, 44)));
 }
 
 async function valueUses(label: string, range: Range, signal: AbortSignal): Promise<ValueUse[]> {

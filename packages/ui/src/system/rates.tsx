@@ -52,7 +52,7 @@ export function Rates() {
   const last = samples.value.at(-1);
   if (problem.value !== "") return <p class="dim">{problem.value}</p>;
   return (
-    <table class="plain">
+    <table class="plain slim">
       <tbody>
         {shown.map(([name, label, format, isRate]) => {
           const value = last?.values.get(name);

@@ -50,7 +50,7 @@ export function RingView({ name, path }: { readonly name: string; readonly path:
                 {state.toLowerCase()}
               </span>{" "}
               <span class="dim">
-                {Math.round((shares.get(id) ?? 0) * 100)} %, seen{" "}
+                {shares.size > 0 && `${Math.round((shares.get(id) ?? 0) * 100)} %, `}seen{" "}
                 {Math.max(0, Math.round(age / 1000))} s ago
               </span>
               {age > late && (
