@@ -347,7 +347,8 @@ describe("redaction", () => {
   const owns = () => true;
   const textOf = async (store: MemoryStore) => {
     const texts: string[] = [];
-    for (const key of await keysOf(store)) texts.push(Buffer.from(await store.get(key, options)).toString());
+    for (const key of await keysOf(store))
+      texts.push(Buffer.from(await store.get(key, options)).toString());
     return texts.join("");
   };
 

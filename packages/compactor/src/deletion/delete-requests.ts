@@ -340,9 +340,7 @@ export class DeleteRequests implements Deletes {
     const { clock, redactPeriodMs } = this.#options;
     const latestMs = clock.nowMs() - redactPeriodMs;
     const isDue = (known: KnownRequest) =>
-      isFinished(known) &&
-      known.request.redactedMs === undefined &&
-      finishedMs(known) <= latestMs;
+      isFinished(known) && known.request.redactedMs === undefined && finishedMs(known) <= latestMs;
     for (const [tenant, all] of [...this.#known]) {
       if (this.#newer.has(tenant) || !owns(tenant)) continue;
       for (const { request } of all.filter(isDue))

@@ -219,11 +219,7 @@ const calls = {
     await openCache(bucket);
     await bucket.cache.drop(key);
   },
-  drop_gone: async (
-    bucket: OpenBucket,
-    { prefix }: { prefix: string },
-    { signal }: JobContext,
-  ) => {
+  drop_gone: async (bucket: OpenBucket, { prefix }: { prefix: string }, { signal }: JobContext) => {
     await openCache(bucket);
     await bucket.cache.dropGone(prefix, { signal });
   },

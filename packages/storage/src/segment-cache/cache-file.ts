@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type FileHandle, open, readdir, rm, stat } from "../files.js";
+import type { SyncRangeReader } from "../segment/range-reader.js";
 import { withFile } from "../syncs.js";
 import { type CachedObject, slotBytes } from "./cached-segment.js";
 
@@ -90,9 +91,7 @@ export async function createCacheFile(
   name.copy(end);
   end.writeUInt32LE(name.length, name.length);
   end.writeUInt32LE(magic, name.length + 4);
-  await withFile(path, "wx", (file) =>
-    file.write(end, 0, end.length, slotCount * (slotBytes + 1)),
-  );
+  await withFile(path, "wx", (file) => file.write(end, 0, end.length, slotCount * (slotBytes + 1)));
   return new CacheFile({ key, path, sizeBytes, slots: new SharedArrayBuffer(slotCount) });
 }
 
@@ -135,7 +134,7 @@ function slotsOf(sizeBytes: number): number {
 }
 
 /** The key of the object that a file is of, and which of its slots are there; undefined for a damaged file. */
-export function readCacheFile(
+function readCacheFile(
   path: string,
 ): Promise<{ readonly key: string; readonly flags: Uint8Array } | undefined> {
   return withFile(path, "r", async (file) => {
@@ -146,13 +145,25 @@ export function readCacheFile(
       const { bytesRead } = await file.read(bytes, 0, length, from);
       return bytesRead === length ? bytes : undefined;
     };
-    const tail = await readAt(size - tailBytes, tailBytes);
-    if (tail?.readUInt32LE(4) !== magic) return undefined;
-    const keyBytes = tail.readUInt32LE(0);
+    const keyBytes = keyBytesOf(await readAt(size - tailBytes, tailBytes));
+    if (keyBytes === undefined) return undefined;
     const slotCount = (size - tailBytes - keyBytes) / (slotBytes + 1);
     if (!Number.isInteger(slotCount)) return undefined;
     const key = await readAt(size - tailBytes - keyBytes, keyBytes);
     const flags = await readAt(slotCount * slotBytes, slotCount);
     return key === undefined || flags === undefined ? undefined : { key: String(key), flags };
   });
+}
+
+/** The key of the object that a file of the cache is of; undefined for a damaged file. */
+export function cachedKeyOf(file: Pick<SyncRangeReader, "read" | "sizeBytes">): string | undefined {
+  const { sizeBytes } = file;
+  if (sizeBytes < tailBytes) return undefined;
+  const keyBytes = keyBytesOf(Buffer.from(file.read(sizeBytes - tailBytes, tailBytes)));
+  if (keyBytes === undefined || keyBytes > sizeBytes - tailBytes) return undefined;
+  return Buffer.from(file.read(sizeBytes - tailBytes - keyBytes, keyBytes)).toString();
+}
+
+function keyBytesOf(tail: Buffer | undefined): number | undefined {
+  return tail?.readUInt32LE(4) === magic ? tail.readUInt32LE(0) : undefined;
 }
