@@ -27,6 +27,11 @@ import {
 } from "./delete-request.js";
 import type { LocalCopy, RequestStore, StoredRequest } from "./request-store.js";
 
+interface ReopenedRequests {
+  readonly opened: readonly DeleteRequest[];
+  readonly unknown: readonly DeleteRequest[];
+}
+
 /** What delete requests do for a tenant. */
 export type DeletionMode = "disabled" | "filter-only" | "filter-and-delete";
 
@@ -333,6 +338,35 @@ export class DeleteRequests implements Deletes {
       log.info("carried out a delete request", { tenant, request: id });
     };
     return this.#inTurn(tenant, work, options);
+  }
+
+  /**
+   * Opens the requests again that were processed since a time, because rows came back that nobody could see then. `unknown` are
+   * those whose text was taken out: nobody can tell their rows any more.
+   */
+  async reopen(sinceMs: number, options: CallOptions): Promise<ReopenedRequests> {
+    const opened: DeleteRequest[] = [];
+    const unknown: DeleteRequest[] = [];
+    const isMeant = (known: KnownRequest) =>
+      isFinished(known) &&
+      known.request.cancelledMs === undefined &&
+      finishedMs(known) >= sinceMs &&
+      this.#options.modeOf(known.request.tenant) === "filter-and-delete";
+    for (const { request } of [...this.#known.values()].flat().filter(isMeant)) {
+      if (request.redactedMs !== undefined) unknown.push(request);
+      else {
+        await this.#inTurn(request.tenant, () => this.#reopen(request, options), options);
+        opened.push(request);
+      }
+    }
+    return { opened, unknown };
+  }
+
+  async #reopen({ tenant, id }: DeleteRequest, options: CallOptions): Promise<void> {
+    const known = this.#find(tenant, id);
+    if (known === undefined) return;
+    await this.#options.requests.saveProgress(known.request, noProgress, options);
+    this.#put({ ...known, progress: noProgress });
   }
 
   /** Takes the texts of requests out that have been finished for long, in the store and in the copy of this machine. */

@@ -67,7 +67,7 @@ export function buildDeletes(parts: Parts, context: ModuleContext): BuiltModule 
 }
 
 /** The delete requests of the object store. */
-function deleteRequestsOf(
+export function deleteRequestsOf(
   { limits, store }: Parts,
   { config, log, metrics }: ModuleContext,
 ): DeleteRequests {
