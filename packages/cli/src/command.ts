@@ -6,6 +6,7 @@ import { type ProgressOutput, sizeText } from "./progress.js";
 import { runCanary, runDoctor } from "./service-commands.js";
 import { bucketSource, directorySource, type Source } from "./source.js";
 import { type FoundDamage, type Verdict, verify } from "./verify.js";
+import { type ErasedVerdict, verifyErased } from "./verify-erased.js";
 
 export interface CommandDeps {
   /** Opens `s3://bucket/prefix` with the flags that the command does not know; throws for flags that nobody knows. */
@@ -22,6 +23,7 @@ const exitCodes = { good: 0, damaged: 1, failed: 2 } as const;
 const options = ["streams", "blocks", "json"] as const;
 const usage = `Usage: skald inspect FILE... [-streams] [-blocks] [-json]
        skald verify DIR|FILE|s3://bucket/prefix [-json] [flags of the bucket, such as -s3.endpoint, or -config.file]
+       skald verify -erased=REQUEST [-query=TEXT] DIR|s3://bucket/prefix... [-json] [flags of the bucket]
        skald canary URL [-help for its options]
        skald doctor URL... [-help for its options]
 `;
@@ -55,6 +57,8 @@ export async function runCommand(argv: readonly string[], deps: CommandDeps): Pr
     deps.stdout.write(usage);
     return exitCodes.good;
   }
+  if (name === "verify" && rest.some((one) => isOption(one.split("=")[0]!, "erased")))
+    return runErased(rest, deps);
   const isBad = name === "inspect" ? flags.length > 0 : targets.length !== 1;
   if (isBad || targets.length === 0) {
     deps.stderr.write(usage);
@@ -114,6 +118,57 @@ async function runVerify(
   } finally {
     await source.close();
   }
+}
+
+/** Proves that nothing of a delete request is left: 1 when something is, 2 when something could not be checked. */
+async function runErased(rest: readonly string[], deps: CommandDeps): Promise<number> {
+  const values = new Map<string, string>();
+  const others: string[] = [];
+  for (let i = 0; i < rest.length; i++) {
+    const [name = "", ...value] = rest[i]!.split("=");
+    const option = ["erased", "query"].find((one) => isOption(name, one));
+    if (option === undefined) others.push(rest[i]!);
+    else values.set(option, value.length > 0 ? value.join("=") : (rest[++i] ?? ""));
+  }
+  const isJson = others.some((one) => isOption(one, "json"));
+  const flags = others.filter((one) => one.startsWith("-") && !isOption(one, "json"));
+  const targets = others.filter((one) => !one.startsWith("-"));
+  const id = values.get("erased") ?? "";
+  if (targets.length === 0 || id === "") {
+    deps.stderr.write(usage);
+    return exitCodes.failed;
+  }
+  const isBucket = (target: string) => target.startsWith("s3://");
+  const opened: Source[] = [];
+  try {
+    if (flags.length > 0 && !targets.some(isBucket))
+      throw new Error(`${flags[0]} has no meaning for a directory\n${usage}`);
+    for (const target of targets)
+      opened.push(await openSource(target, isBucket(target) ? flags : [], deps));
+    const verdict = await verifyErased(opened, { id, query: values.get("query") }, deps.stderr);
+    deps.stdout.write(
+      isJson ? `${JSON.stringify({ targets, ...verdict }, null, 2)}\n` : textOfErased(verdict),
+    );
+    if (verdict.places.length > 0) return exitCodes.damaged;
+    return verdict.unchecked.length > 0 ? exitCodes.failed : exitCodes.good;
+  } catch (error) {
+    deps.stderr.write(`${(error as Error).message.trimEnd()}\n`);
+    return exitCodes.failed;
+  } finally {
+    for (const source of opened) await source.close();
+  }
+}
+
+function textOfErased({ checkedFiles, notes, places, query, request, ...rest }: ErasedVerdict) {
+  const lines = [
+    `delete request ${request} of tenant ${rest.tenant}: ${query}`,
+    ...places.map(({ file, message }) => `left: ${file}: ${message}`),
+    ...rest.unchecked.map((one) => `not checked: ${one}`),
+    ...notes.map((note) => `note: ${note}`),
+    `checked ${checkedFiles} files`,
+    places.length === 0 ? "nothing of it is left" : `it is left in ${places.length} places`,
+  ];
+  return `${lines.join("\n")}\n`;
 }
 
 async function openSource(
