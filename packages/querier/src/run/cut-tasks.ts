@@ -93,7 +93,10 @@ export class TaskCutter {
     return task;
   }
 
-  /** Tells what a task read. */
+  /**
+   * Tells what a task read. The index of a source, which could tell it before, is open only where the source is scanned. All parts of a
+   * source read the same share of it.
+   */
   learn({ bytes }: QueryTask, stats: ReadStats): void {
     this.#given += bytes;
     this.#read += stats.headBytes + stats.decompressedBytes;

@@ -55,8 +55,7 @@ export function viewOf(
   if (shard !== undefined) {
     selected = selected.filter((stream) => isInShard(shard, source.streams.text(stream)));
   }
-  const edge = (share: number) => Math.floor(source.blockCount * share);
-  const blocks = { from: edge(part.from), to: edge(part.to) };
+  const blocks = blocksOfPart(source, selected, part);
   const byBlock = new Map<number, Uint32Array>();
   const found = skipped && skipRows(source, skipped, selected, blocks);
   const excluded =
@@ -79,6 +78,27 @@ export function viewOf(
       return countWithin(rows, rowStart[run]!, rowStart[run + 1]!);
     },
   };
+}
+
+/**
+ * The blocks of a part of a source. Parts are shares of the blocks that hold selected streams, because these lie next to each other:
+ * of shares of all blocks most would hold none, and one would hold them all.
+ */
+function blocksOfPart(
+  { blockCount, blocksOf }: Source,
+  selected: Uint32Array,
+  part: NonNullable<ScanSource["part"]>,
+): BlockRange {
+  const isWhole = part.from === 0 && part.to === 1;
+  const wanted = isWhole ? undefined : blocksOf?.(selected);
+  if (wanted === undefined) {
+    return { from: Math.floor(blockCount * part.from), to: Math.floor(blockCount * part.to) };
+  }
+  const edge = (share: number) => {
+    if (share === 0) return 0;
+    return wanted[Math.floor(wanted.length * share)] ?? blockCount;
+  };
+  return { from: edge(part.from), to: edge(part.to) };
 }
 
 /** A block with runs of the query in it. */

@@ -52,6 +52,8 @@ export interface Segment {
 
   /** Calls back for each run of a stream, in order, without a look at the others. */
   forEachRun(stream: number, visit: (block: number, run: number) => void): void;
+  /** The blocks with rows of some streams; both ascend. Looks at few runs of other streams. */
+  blocksOf(streams: Uint32Array): Uint32Array;
   /** Digests of the rows of a stream; undefined when it has none. */
   digests(stream: number): StreamDigests | undefined;
   /** A mark of each row of a block: rows of different marks differ. Undefined when there are none. */

@@ -148,6 +148,10 @@ class OpenedSegment implements Segment {
     this.#index.runs.forEachOf(stream, visit);
   }
 
+  blocksOf(streams: Uint32Array): Uint32Array {
+    return this.#index.runs.blocksOf(streams);
+  }
+
   digests(stream: number) {
     return this.#guard(() => this.#index.digests()?.of(stream));
   }

@@ -67,6 +67,26 @@ export class BlockRuns {
       visit(block, run - first[block]!);
     }
   }
+
+  /** The blocks with runs of some streams; both ascend. */
+  blocksOf(streams: Uint32Array): Uint32Array {
+    const { first, stream } = this.#columns;
+    const blocks = new Uint32Array(this.blockCount);
+    let count = 0;
+    let block = 0;
+    let run = 0;
+    for (let at = 0; at < streams.length && run < stream.length; ) {
+      const wanted = streams[at]!;
+      if (stream[run]! < wanted) run = lowerBound(stream, wanted, run);
+      else if (stream[run]! > wanted) at = lowerBound(streams, stream[run]!, at);
+      else {
+        while (first[block + 1]! <= run) block++;
+        blocks[count++] = block;
+        run = first[block + 1]!;
+      }
+    }
+    return blocks.subarray(0, count);
+  }
 }
 
 /** The columns of the runs, checked. Throws `internal`. */
