@@ -17,6 +17,7 @@ import {
   corruptSegmentOf,
   type LabelTable,
   type PageSet,
+  type RunsWithin,
   type Segment,
 } from "../segment.js";
 import { type ByteRange, PageReader, pageSet, segmentBlock } from "./block.js";
@@ -148,8 +149,8 @@ class OpenedSegment implements Segment {
     this.#index.runs.forEachOf(stream, visit);
   }
 
-  blocksOf(streams: Uint32Array): Uint32Array {
-    return this.#index.runs.blocksOf(streams);
+  blocksOf(streams: Uint32Array, within?: RunsWithin): Uint32Array {
+    return this.#index.runs.blocksOf(streams, within);
   }
 
   digests(stream: number) {
