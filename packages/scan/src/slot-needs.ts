@@ -25,14 +25,7 @@ import { cutBlocks } from "./scans/volumes.js";
 import { columnsOf, onlyTimestamps, type ScanContext } from "./source/block-reader.js";
 import { numberMinutes, streamKey } from "./source/row-mask.js";
 import type { OpenSource, Source } from "./source/source.js";
-import {
-  byBestTime,
-  candidatesOf,
-  flagsOf,
-  rangeOf,
-  viewOf,
-  withoutRefused,
-} from "./source/view.js";
+import { byBestTime, candidatesOf, flagsOf, rangeOf, viewOf } from "./source/view.js";
 
 const minute = BigInt(minuteNs);
 const everyColumn: ColumnSelection = { timestamps: true, lines: true, metadata: "all" };
@@ -55,16 +48,15 @@ export function missingOfScan(
   return inEach({ sources }, (scanned, ref) => {
     context.check();
     const view = viewOf(open(ref), scanned, plan);
-    const inRange = candidatesOf(view, rangeOf(plan));
     if ("log" in plan) {
       const scan = startLogScan(plan);
-      const candidates = withoutRefused(view, inRange, scan.formula);
+      const candidates = candidatesOf(view, rangeOf(plan), { formula: scan.formula });
       candidates.sort(byBestTime(plan.direction));
       // Where every row counts, the times alone tell which blocks are read.
       const columns = keepsEveryRow(plan) ? onlyTimes : columnsOf(scan.needs);
       return missingIn(view.source, blocksOf(candidates), columns, ref.aheadBytes);
     }
-    return new MetricScans(plan).split(view, inRange).flatMap(({ scan, candidates }) => {
+    return new MetricScans(plan).split(view).flatMap(({ scan, candidates }) => {
       const left = uncounted(scan, view, candidates, context);
       return missingIn(view.source, blocksOf(left), columnsOf(scan.needs));
     });

@@ -25,6 +25,7 @@ import {
   openHeadBlock,
   type PageMemory,
   type PageSet,
+  type RunsWithin,
   readTexts,
   type Segment,
   type StreamColumn,
@@ -53,8 +54,8 @@ export interface Source {
   /** Names of the structured metadata in a block. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
-  /** Calls back for each run of a stream, in order, without reading other runs; absent where runs are in no order. */
-  readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
+  /** The blocks with runs of some streams; both ascend. Absent where runs are in no order, and blocks still get rows. */
+  readonly blocksOf?: (streams: Uint32Array, within?: RunsWithin) => Uint32Array;
   /** With `memory`, columns are decompressed into it and are valid until it is used again. */
   block(block: number, pages?: PageSet, memory?: PageMemory): Block;
   /** Reads columns of a range of blocks ahead, in few reads; undefined when they are in memory anyway. */
@@ -83,7 +84,7 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     slices: (block, run) => segment.slices(block, run),
     metadataNames: (block) => segment.metadataNames(block),
     runs: (block) => segment.runs(block),
-    forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
+    blocksOf: (streams, within) => segment.blocksOf(streams, within),
     block: (block, pages, memory) => segment.block(block, pages, memory),
     readPages: (blocks, columns, memory) => segment.readPages(blocks, columns, memory),
     ...(cached === undefined ? {} : { cached }),

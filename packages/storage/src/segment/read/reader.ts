@@ -17,6 +17,7 @@ import {
   corruptSegmentOf,
   type LabelTable,
   type PageSet,
+  type RunsWithin,
   type Segment,
 } from "../segment.js";
 import { type ByteRange, PageReader, pageSet, segmentBlock } from "./block.js";
@@ -146,6 +147,10 @@ class OpenedSegment implements Segment {
 
   forEachRun(stream: number, visit: (block: number, run: number) => void): void {
     this.#index.runs.forEachOf(stream, visit);
+  }
+
+  blocksOf(streams: Uint32Array, within?: RunsWithin): Uint32Array {
+    return this.#index.runs.blocksOf(streams, within);
   }
 
   digests(stream: number) {
