@@ -3,6 +3,7 @@ import { GrpcServer, type GrpcServerOptions, serverOptionsOf } from "@skald/rpc"
 import { parseTenant, servesTls } from "@skald/transport";
 import { grpcTlsOptionsOf, tlsOptionsOf } from "../config/server.js";
 import { grpcObservers } from "../http/request-metrics.js";
+import { needOf } from "../http/route-rights.js";
 import { type ModuleContext, type Parts, tenancyOf } from "./module.js";
 
 /** The ports for OTLP over gRPC that a process opens for nothing else. */
@@ -29,9 +30,11 @@ export function buildOtlpDoors(
 ): OtlpDoors {
   const { config, log } = context;
   const tenancy = tenancyOf(config);
-  const handler = createOtlpHandler(door, ({ headers }) =>
-    parseTenant(headers["x-scope-orgid"], tenancy),
-  );
+  const need = needOf(otlpExportPath);
+  const handler = createOtlpHandler(door, async ({ headers }) => {
+    await context.access?.authorize(headers, need);
+    return parseTenant(headers["x-scope-orgid"], tenancy);
+  });
   const open = (options: Partial<GrpcServerOptions>) => {
     const opened = openServer(context, options);
     opened.addBytes(otlpExportPath, handler);
