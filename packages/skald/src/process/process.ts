@@ -1,5 +1,12 @@
 import { formatRoutes } from "@skald/frontend";
-import { buildInfo, type NamedState, NewerFiles, Service, ServiceGroup } from "@skald/runtime";
+import {
+  buildInfo,
+  logLevels,
+  type NamedState,
+  NewerFiles,
+  Service,
+  ServiceGroup,
+} from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import {
@@ -85,6 +92,11 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
     maxTenants: config.max_tenants_in_metrics,
   });
   metrics.collectProcess(build);
+  const lines = metrics.counter("internal_log_messages_total", "Lines that were logged.", [
+    "level",
+  ]);
+  for (const level of logLevels) lines.inc({ level }, 0);
+  log.onLine((level) => lines.inc({ level }));
   const access = openAccess({ ...given, metrics });
   const context = { ...given, metrics, access };
   // The builders fill the parts; each module comes after those that it needs.

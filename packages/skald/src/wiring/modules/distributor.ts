@@ -22,6 +22,9 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
   const { ledger, limits, pool, pushTargetWith, sampler, server } = parts;
   const own = buildServiceRing("distributor", config.distributor.ring, context);
   const counters = createDistributorMetrics(metrics);
+  const { replication_factor } = config.ingester.lifecycler.ring;
+  const copies = isCluster(config) ? replication_factor : 1;
+  metrics.gauge("distributor_replication_factor", "Ingesters that get each stream.").set(copies);
   const distributor = new Distributor({
     ingester: pushTargetWith(counters),
     ...(isCluster(config) ? {} : { ingesterName: "all" }),
