@@ -1,5 +1,6 @@
 import { errorCodeOf } from "@skald/model";
 import { type ObjectStore, type S3Options, S3Store } from "@skald/storage";
+import { runAuth } from "./auth.js";
 import { toJson, toText } from "./document.js";
 import { inspectFile } from "./inspect.js";
 import { type ProgressOutput, sizeText } from "./progress.js";
@@ -26,6 +27,7 @@ const usage = `Usage: skald inspect FILE... [-streams] [-blocks] [-json]
        skald verify -erased=REQUEST [-query=TEXT] DIR|s3://bucket/prefix... [-json] [flags of the bucket]
        skald canary URL [-help for its options]
        skald doctor URL... [-help for its options]
+       skald auth hash|token
 `;
 
 /**
@@ -50,6 +52,7 @@ export async function runCommand(argv: readonly string[], deps: CommandDeps): Pr
   const [name, ...rest] = argv;
   if (name === "canary") return runCanary(rest, deps);
   if (name === "doctor") return runDoctor(rest, deps);
+  if (name === "auth") return runAuth(rest, { stdin: process.stdin, ...deps });
   const isOn = (option: string) => rest.some((one) => one.replace(/^--?/, "-") === `-${option}`);
   const flags = rest.filter((one) => one.startsWith("-") && !options.some((o) => isOption(one, o)));
   const targets = rest.filter((one) => !one.startsWith("-"));

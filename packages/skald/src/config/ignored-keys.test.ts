@@ -142,7 +142,6 @@ describe("keys and flags without effect", () => {
       "index_gateway.ring.replication_factor",
       "memberlist.join_members",
       "ui.allowed_origins",
-      "auth.type",
     ]);
     for (const { path } of both)
       expect(run(load(fileWith(path))).warnings.join()).not.toContain(path);
