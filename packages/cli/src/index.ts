@@ -32,6 +32,8 @@ export async function runTool(
     return { store, close: () => store.close() };
   };
   const { stdin, stdout, stderr, env } = process;
+  // A command that waits for input would not see the end.
+  end.signal.addEventListener("abort", () => stdin.destroy());
   const { runCommandLine } = await import("./program.js");
   const code = await runCommandLine(argv, {
     ...{ stdin, stdout, stderr, env, signal: end.signal },

@@ -57,6 +57,10 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "formats queries, and shows their mistakes",
     load: async () => (await import("./ask/fmt.js")).fmt,
   },
+  push: {
+    says: "stores lines of files or of stdin",
+    load: async () => (await import("./move/push.js")).push,
+  },
   "context add": {
     says: "adds a connection under a name",
     load: async () => (await import("./manage/contexts.js")).contextAdd,
