@@ -5,10 +5,11 @@ import { fileURLToPath } from "node:url";
 import { crc32 } from "node:zlib";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { DayEdit, dayIndexKey, MemoryStore, segmentKey } from "@skald/storage";
-import { runCommand } from "./command.js";
+import type { Host } from "../shell/command.js";
+import { runForTest } from "../testing/run-command.js";
 
 const golden = (name: string) =>
-  fileURLToPath(new URL(`../../storage/testdata/${name}`, import.meta.url));
+  fileURLToPath(new URL(`../../../storage/testdata/${name}`, import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "skald-cli-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const { signal } = new AbortController();
@@ -16,18 +17,12 @@ const { signal } = new AbortController();
 const bucket = { store: new MemoryStore() };
 let flagsSeen: readonly string[] = [];
 
-async function run(...argv: string[]) {
-  const out: string[] = [];
-  const err: string[] = [];
-  const code = await runCommand(argv, {
-    openBucket: async (_place, flags) => {
-      flagsSeen = flags;
-      return { store: bucket.store, close: async () => {} };
-    },
-    stdout: { write: (text) => out.push(text) },
-    stderr: { write: (text) => err.push(text) },
-  });
-  return { code, out: out.join(""), err: err.join("") };
+function run(...argv: string[]) {
+  const openBucket: Host["openBucket"] = async (_place, flags) => {
+    flagsSeen = flags;
+    return { store: bucket.store, close: async () => {} };
+  };
+  return runForTest(argv, { host: { openBucket } });
 }
 
 function damaged(name: string, at: number): string {
@@ -99,7 +94,7 @@ describe("inspect", () => {
     ["a damaged segment", () => damaged("segment-v1-levels.parquet", 1839), 1, /levels\.parquet/],
     ["what is none of Skald's", () => golden("README.md"), 1, /no file of Skald/],
     ["what is not there", () => join(directory, "none"), 1, /is gone/],
-    ["no file", () => "", 2, /^Usage/],
+    ["no file", () => "", 2, /missing required argument/],
   ])("refuses %s", async (_case, path, code, text) => {
     const { err, ...result } = await run("inspect", ...[path()].filter(Boolean));
     expect(result).toEqual({ code, out: "" });

@@ -11,8 +11,9 @@ import {
   parseSegmentKey,
   verifySegment,
 } from "@skald/storage";
+import type { Output } from "../shell/command.js";
+import { Progress } from "../shell/progress.js";
 import { type FileKind, kindOfName } from "./inspect.js";
-import { Progress, type ProgressOutput } from "./progress.js";
 import { type FoundFile, isGone, type Source } from "./source.js";
 
 /** A part of a file that differs from what was written. */
@@ -37,12 +38,12 @@ export interface Verdict {
 }
 
 /** Checks every file of a source; holds one block, one log or one index at a time. */
-export async function verify(source: Source, out: ProgressOutput): Promise<Verdict> {
+export async function verify(source: Source, out: Output): Promise<Verdict> {
   const listed = await source.list();
   const files = listed.filter(({ name }) => !isLeftOut(name));
   const known = files.filter(({ name }) => kindOfName(name) !== undefined);
   const bytes = known.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  const progress = new Progress(out, { bytes, files: known.length });
+  const progress = new Progress(out, { bytes, parts: known.length });
   const run = new Verification(source, progress);
   for (const group of groupByFolder(known)) await run.folder(group);
   progress.finish();
@@ -112,7 +113,7 @@ class Verification {
       else if (isGone(error)) this.notes.push(`${file.name} was deleted meanwhile`);
       else this.#tell(file, { part: kind, message: (error as Error).message });
     }
-    this.#progress.addFile(Math.max(file.sizeBytes - counted, 0));
+    this.#progress.addPart(Math.max(file.sizeBytes - counted, 0));
     await this.#turn(file.sizeBytes - counted);
   }
 

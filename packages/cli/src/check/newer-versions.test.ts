@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { runCommand } from "./command.js";
+import { runForTest } from "../testing/run-command.js";
 
 const golden = (name: string) =>
-  readFileSync(fileURLToPath(new URL(`../../storage/testdata/${name}`, import.meta.url)));
+  readFileSync(fileURLToPath(new URL(`../../../storage/testdata/${name}`, import.meta.url)));
 
 const request = { id: "0123abcd", tenant: "t", query: '{a="b"}', boundsMs: [0, 1], createdMs: 5 };
 const requestText = JSON.stringify({
@@ -70,14 +70,8 @@ async function look({ name }: Format, bytes: Uint8Array) {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, bytes);
   const run = async (...argv: string[]) => {
-    const text: string[] = [];
-    const write = (part: string) => text.push(part);
-    const code = await runCommand(argv, {
-      openBucket: () => Promise.reject(new Error("no bucket")),
-      stdout: { write },
-      stderr: { write },
-    });
-    return { code, text: text.join("") };
+    const { code, out, err } = await runForTest(argv);
+    return { code, text: out + err };
   };
   const verified = await run("verify", folder);
   const inspected = await run("inspect", path);

@@ -20,8 +20,9 @@ import {
   parseSegmentKey,
   type WalRecord,
 } from "@skald/storage";
+import type { Output } from "../shell/command.js";
+import { Progress } from "../shell/progress.js";
 import { kindOfName } from "./inspect.js";
-import { Progress, type ProgressOutput } from "./progress.js";
 import { type FoundFile, isGone, type Source } from "./source.js";
 import { keyOf } from "./verify.js";
 
@@ -58,7 +59,7 @@ export interface ErasedOptions {
 export async function verifyErased(
   sources: readonly Source[],
   { id, query }: ErasedOptions,
-  out: ProgressOutput,
+  out: Output,
 ): Promise<ErasedVerdict> {
   const listed: Listed[] = [];
   for (const source of sources)
@@ -68,11 +69,11 @@ export async function verifyErased(
   if (found.request.redactedMs !== undefined && query === undefined)
     throw new Error(`the text of delete request ${id} was taken out; give it with -query='...'`);
   const bytes = listed.reduce((sum, { file }) => sum + file.sizeBytes, 0);
-  const progress = new Progress(out, { bytes, files: listed.length });
+  const progress = new Progress(out, { bytes, parts: listed.length });
   const search = new ErasedSearch(request, found.isInStore ? keysOf(listed) : undefined);
   for (const one of listed) {
     await search.file(one);
-    progress.addFile(one.file.sizeBytes);
+    progress.addPart(one.file.sizeBytes);
     await new Promise(setImmediate);
   }
   progress.finish();
