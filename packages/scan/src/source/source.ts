@@ -1,6 +1,7 @@
 import type { ScanKind, TaskOf, TaskSource } from "@skald/contracts";
 import {
   type Block,
+  type BlockFacts,
   detectedLevelName,
   type Labels,
   type LevelCounts,
@@ -51,6 +52,8 @@ export interface Source {
   levels(block: number, run: number): LevelCounts | undefined;
   /** Counts the rows of a run by slices of time without reading a page; undefined when the source does not know. */
   slices(block: number, run: number): TimeSlices | undefined;
+  /** What is known of the rows of a block without their lines; undefined when nothing is. */
+  facts(block: number): BlockFacts | undefined;
   /** Names of the structured metadata in a block. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
@@ -82,6 +85,7 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     marks: (block) => segment.marks(block),
     levels: (block, run) => segment.levels(block, run),
     slices: (block, run) => segment.slices(block, run),
+    facts: (block) => segment.facts(block),
     metadataNames: (block) => segment.metadataNames(block),
     runs: (block) => segment.runs(block),
     blocksOf: (streams, within) => segment.blocksOf(streams, within),
@@ -127,6 +131,7 @@ export function openHead(ref: HeadView): Source {
     refuse: () => false,
     levels: (block, run) => countLevels(blocks[block]!, run),
     slices: () => undefined,
+    facts: () => undefined,
     metadataNames: (block) => blocks[block]!.metadataNames(),
     runs: (block) => blocks[block]!.runs,
     block: (block) => blocks[block]!,

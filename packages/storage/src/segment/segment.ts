@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BlockFacts,
   type Labels,
   type LevelCounts,
   type Matcher,
@@ -62,6 +63,8 @@ export interface Segment {
   levels(block: number, run: number): LevelCounts | undefined;
   /** The rows of a run by slices of time; undefined when they were not counted. */
   slices(block: number, run: number): TimeSlices | undefined;
+  /** What is known of the rows of a block without their lines; undefined when nothing is. */
+  facts(block: number): BlockFacts | undefined;
   /** Names of the structured metadata that a block has; blocks with the same names share one list. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;

@@ -1,4 +1,10 @@
-import { internal, type NeedleFormula, type SegmentRef, SkaldError } from "@skald/model";
+import {
+  type BlockFacts,
+  internal,
+  type NeedleFormula,
+  type SegmentRef,
+  SkaldError,
+} from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
 import { FilterReader } from "../filter/filter-reader.js";
 import type { IndexImage } from "../index-image.js";
@@ -169,6 +175,13 @@ class OpenedSegment implements Segment {
     return this.#guard(() => this.#index.slices()?.of(block, run));
   }
 
+  facts(block: number): BlockFacts | undefined {
+    const found = this.#guard(() => this.#index.facts()?.ofBlock(block));
+    if (found === undefined) return undefined;
+    const { texts } = found;
+    return { texts, rowsWith: (text) => this.#guard(() => found.rowsWith(text)) };
+  }
+
   metadataNames(block: number) {
     this.#checkBlock(block);
     return this.#guard(() => this.#index.namesOf(block));
@@ -199,6 +212,7 @@ class OpenedSegment implements Segment {
       block,
       rowCount,
       runs,
+      facts: this.facts(block),
       guard: (read) => this.#guard(read),
     });
   }
