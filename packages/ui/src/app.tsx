@@ -1,12 +1,11 @@
+import { Explore, shareLink } from "./explore/explore.js";
+import { keysOpen } from "./explore/keys.js";
+import { KeysDialog } from "./explore/keys-dialog.js";
+import { Icon, type IconName, Mark } from "./parts/icon.js";
+import { Toasts } from "./parts/toast.js";
 import { config } from "./state/config.js";
 import { goTo, route, theme } from "./state/explore.js";
 import type { Screen } from "./state/route.js";
-import { Explore } from "./explore/explore.js";
-import { shareLink } from "./explore/explore.js";
-import { KeysDialog } from "./explore/keys-dialog.js";
-import { keysOpen } from "./explore/keys.js";
-import { Icon, type IconName, Mark } from "./parts/icon.js";
-import { Toasts } from "./parts/toast.js";
 
 const screens: readonly (readonly [Screen, string, IconName])[] = [["explore", "Explore", "rows"]];
 
@@ -38,7 +37,13 @@ export function App() {
           ))}
         </nav>
         <div class="tools">
-          <button class="tool" type="button" title="Copy a link with absolute times (S)" aria-label="Share" onClick={shareLink}>
+          <button
+            class="tool"
+            type="button"
+            title="Copy a link with absolute times (S)"
+            aria-label="Share"
+            onClick={shareLink}
+          >
             <Icon name="link" />
           </button>
           <button
@@ -50,7 +55,13 @@ export function App() {
           >
             <Icon name="sun" />
           </button>
-          <button class="tool" type="button" title="Keys (?)" aria-label="Keys" onClick={() => (keysOpen.value = true)}>
+          <button
+            class="tool"
+            type="button"
+            title="Keys (?)"
+            aria-label="Keys"
+            onClick={() => (keysOpen.value = true)}
+          >
             ?
           </button>
         </div>

@@ -1,8 +1,8 @@
 import { render } from "preact";
+import { startList } from "./answer/list-state.js";
+import { startPanel } from "./answer/panel-state.js";
 import { App } from "./app.js";
 import { onKey } from "./explore/keys.js";
-import { startList } from "./explore/list-state.js";
-import { startPanel } from "./explore/panel-state.js";
 import { startExplore } from "./explore/start.js";
 import { loadConfig, loadLimits } from "./state/config.js";
 import { startState } from "./state/explore.js";

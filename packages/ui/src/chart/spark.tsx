@@ -25,7 +25,7 @@ export function Spark({ pattern, span }: { readonly pattern: Pattern; readonly s
       pen.fillRect(at * 3, size.height - tall, 2, tall);
     }
   }, [pattern, span.startNs, span.endNs]);
-  return <canvas class="spark" ref={canvas} aria-hidden="true" />;
+  return <canvas class="spark" ref={canvas} role="img" aria-label="Lines over time" />;
 }
 
 /** Lines by equal parts of the range. */

@@ -1,4 +1,17 @@
 import { useEffect } from "preact/hooks";
+import {
+  closeLine,
+  hidden,
+  moveBy,
+  opened,
+  pins,
+  shownLines,
+  tab,
+  togglePin,
+} from "../answer/list-state.js";
+import { fields, labels, sheetOpen } from "../answer/panel-state.js";
+import { answer, busy, editQuery, grown, histogram, trouble } from "../answer/run.js";
+import { zoom, zoomOut } from "../answer/zoom.js";
 import { Histogram } from "../chart/histogram.js";
 import { FieldPanel } from "../fields/panel.js";
 import { Context } from "../lines/context.js";
@@ -6,36 +19,28 @@ import { Detail } from "../lines/detail.js";
 import { anchorOf } from "../lines/paging.js";
 import { Similar } from "../lines/similar.js";
 import { formatWhole } from "../parts/format.js";
+import { Lazy } from "../parts/lazy.js";
 import { copy } from "../parts/toast.js";
-import { addFilter, addStage, type Origin } from "../query/edit.js";
 import { countable, selectorText } from "../query/derive.js";
+import { addFilter, addStage, type Origin } from "../query/edit.js";
 import { config } from "../state/config.js";
-import { chartFolded, draft, navigate, route, shareAddress, theme, zone } from "../state/explore.js";
-import { LinesView } from "./lines-view.js";
-import { closeLine, hidden, moveBy, opened, pins, shownLines, tab, togglePin } from "./list-state.js";
-import { fields, labels, sheetOpen } from "./panel-state.js";
-import { editQuery, QueryBar, setRange } from "./query-bar.js";
-import { answer, busy, grown, histogram, trouble } from "./run.js";
+import {
+  chartFolded,
+  draft,
+  navigate,
+  route,
+  shareAddress,
+  theme,
+  zone,
+} from "../state/explore.js";
+import { LinesView } from "../views/lines-view.js";
+import { QueryBar } from "./query-bar.js";
 import { Strip } from "./states.js";
 import { Toolbar } from "./toolbar.js";
 
-const zooms: { from: string; to: string }[] = [];
-
 /** Filters by a value that somebody clicked, and runs. */
-export function filterBy(name: string, value: string, negated: boolean, origin: Origin): void {
+function filterBy(name: string, value: string, negated: boolean, origin: Origin): void {
   editQuery(addFilter(draft.peek(), { name, value, negated }, origin));
-}
-
-export function zoomOut(): void {
-  const last = zooms.pop();
-  if (last !== undefined) setRange(last);
-}
-
-function zoom(fromMs: number, toMs: number): void {
-  const { from, to } = route.peek();
-  zooms.push({ from, to });
-  const ns = (ms: number) => String(BigInt(Math.round(ms)) * 1_000_000n);
-  setRange({ from: ns(fromMs), to: ns(toMs) });
 }
 
 /** Goes to the chart of lines by the values of a field. */
@@ -100,14 +105,25 @@ function Progress() {
   );
 }
 
+const loadTable = () => import("../views/table-view.js");
+const loadPatterns = () => import("../views/patterns-view.js");
+const loadMetric = () => import("../views/metric-view.js");
+
 function Answered() {
   const { view } = route.value;
+  if (answer.value?.metric !== undefined) return <Lazy load={loadMetric} />;
   return (
     <>
       {!chartFolded.value && <Chart />}
       <Toolbar />
       <Pins />
-      {view === "lines" && <LinesView />}
+      {view === "table" ? (
+        <Lazy load={loadTable} />
+      ) : view === "patterns" ? (
+        <Lazy load={loadPatterns} />
+      ) : (
+        <LinesView />
+      )}
     </>
   );
 }
@@ -133,7 +149,9 @@ function coveredRange(): readonly [number, number] | undefined {
   grown.value;
   const paging = answer.value?.paging;
   if (paging === undefined || paging.count === 0) return undefined;
-  const ends = [paging.at(0), paging.at(paging.count - 1)].map((line) => Number(line?.ns ?? 0) / 1e6);
+  const ends = [paging.at(0), paging.at(paging.count - 1)].map(
+    (line) => Number(line?.ns ?? 0) / 1e6,
+  );
   return [Math.min(...ends), Math.max(...ends)];
 }
 
@@ -160,7 +178,10 @@ function OpenLine() {
   const { cols } = route.value;
   const share = () => {
     const span = found?.span;
-    void copy(shareAddress(span?.startNs ?? "now-1h", span?.endNs ?? "now", anchorOf(line)), "the link");
+    void copy(
+      shareAddress(span?.startNs ?? "now-1h", span?.endNs ?? "now", anchorOf(line)),
+      "the link",
+    );
   };
   return (
     <Detail
@@ -173,7 +194,12 @@ function OpenLine() {
       onMove={moveBy}
       onClose={closeLine}
       onFilter={filterBy}
-      onColumn={(name) => navigate({ cols: cols.includes(name) ? cols.filter((one) => one !== name) : [...cols, name] }, "replace")}
+      onColumn={(name) =>
+        navigate(
+          { cols: cols.includes(name) ? cols.filter((one) => one !== name) : [...cols, name] },
+          "replace",
+        )
+      }
       onShare={share}
       context={() => <Context line={line} />}
       similar={() =>
@@ -194,6 +220,8 @@ function OpenLine() {
 /** The link to what is on the page, with absolute times. */
 export function shareLink(): void {
   const span = answer.peek()?.span;
-  void copy(shareAddress(span?.startNs ?? route.peek().from, span?.endNs ?? route.peek().to), "the link");
+  void copy(
+    shareAddress(span?.startNs ?? route.peek().from, span?.endNs ?? route.peek().to),
+    "the link",
+  );
 }
-

@@ -1,34 +1,23 @@
 import { signal, useComputed, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { labels, sheetOpen } from "../answer/panel-state.js";
+import { busy, cancel, editQuery, runQuery, setRange } from "../answer/run.js";
 import { fetchFields, fetchFieldValues, fetchLabels, fetchLabelValues } from "../api/fields.js";
 import { Icon } from "../parts/icon.js";
 import { Chips } from "../query/chips.js";
 import type { Sources } from "../query/complete.js";
+import { formatted, tryParse } from "../query/derive.js";
 import { Editor } from "../query/editor.js";
 import { type Problem, problemOf } from "../query/problem.js";
-import { chipsFolded, draft, navigate, route } from "../state/explore.js";
-import { type RangeText, resolveRange } from "../state/range.js";
+import { chipsFolded, draft, route } from "../state/explore.js";
+import { resolveRange } from "../state/range.js";
 import { history, saved, unsave } from "../state/saved.js";
 import { Cost } from "./cost.js";
-import { formatted, tryParse } from "../query/derive.js";
-import { labels, sheetOpen } from "./panel-state.js";
-import { busy, cancel, runQuery } from "./run.js";
 import { SaveDialog, SavedMenu } from "./saved-menu.js";
 import { TimePicker } from "./time-picker.js";
 
 /** Whether the menu of the time range is open; a key opens it. */
 export const timeOpen = signal(false);
-
-/** Changes the query's text and runs it: what every click on a value does. */
-export function editQuery(text: string): void {
-  draft.value = text;
-  runQuery();
-}
-
-export function setRange(range: RangeText): void {
-  navigate(range);
-  runQuery("replace");
-}
 
 function currentSpan() {
   const { fromNs, toNs } = resolveRange(route.peek(), Date.now());
@@ -85,7 +74,13 @@ export function QueryBar() {
             return text;
           }}
         >
-          <button class="tool" type="button" title="Saved queries and history" aria-label="Saved queries and history" onClick={() => (listOpen.value = !listOpen.value)}>
+          <button
+            class="tool"
+            type="button"
+            title="Saved queries and history"
+            aria-label="Saved queries and history"
+            onClick={() => (listOpen.value = !listOpen.value)}
+          >
             <Icon name="menu" />
           </button>
           <button
@@ -99,10 +94,16 @@ export function QueryBar() {
           >
             <Icon name="star" />
           </button>
-          {listOpen.value && <SavedMenu onClose={() => (listOpen.value = false)} onTake={editQuery} />}
+          {listOpen.value && (
+            <SavedMenu onClose={() => (listOpen.value = false)} onTake={editQuery} />
+          )}
         </Editor>
         <TimePicker open={timeOpen} onRange={setRange} />
-        <button class="button only-phone" type="button" onClick={() => (sheetOpen.value = !sheetOpen.value)}>
+        <button
+          class="button only-phone"
+          type="button"
+          onClick={() => (sheetOpen.value = !sheetOpen.value)}
+        >
           <Icon name="filter" />
           Fields
         </button>
@@ -111,7 +112,14 @@ export function QueryBar() {
             Cancel
           </button>
         ) : (
-          <button class="button primary" type="button" id="run" title="Run (Ctrl+Enter)" disabled={problem.value !== undefined} onClick={() => runQuery()}>
+          <button
+            class="button primary"
+            type="button"
+            id="run"
+            title="Run (Ctrl+Enter)"
+            disabled={problem.value !== undefined}
+            onClick={() => runQuery()}
+          >
             Run
           </button>
         )}
@@ -122,7 +130,9 @@ export function QueryBar() {
             text={good.current}
             stale={good.current !== draft.value}
             labels={labels.value.map(({ name }) => name)}
-            onEdit={(text) => (tryParse(text) === undefined ? (draft.value = text) : editQuery(text))}
+            onEdit={(text) =>
+              tryParse(text) === undefined ? (draft.value = text) : editQuery(text)
+            }
           />
         </div>
       )}

@@ -1,11 +1,11 @@
 import { effect } from "@preact/signals";
+import { answer, firstQuery, runQuery, trouble } from "../answer/run.js";
+import { isAbort } from "../api/client.js";
+import { troubleOf } from "../api/errors.js";
 import { fetchLabels } from "../api/fields.js";
 import { fetchVolume } from "../api/stats.js";
-import { isAbort } from "../api/client.js";
 import { draft, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
-import { answer, firstQuery, runQuery, trouble } from "./run.js";
-import { troubleOf } from "../api/errors.js";
 
 /** Runs what the address asks for, and again when the back button changes it; without a query it makes a useful one. */
 export function startExplore(): void {
@@ -40,7 +40,10 @@ async function beginWithData(): Promise<void> {
     const { least, most } = valuesWanted;
     const good = labels.filter(({ values }) => values >= least && values <= most);
     const candidates = (good.length > 0 ? good : labels).slice(0, 8);
-    const label = await largest(candidates.map(({ name }) => name), span);
+    const label = await largest(
+      candidates.map(({ name }) => name),
+      span,
+    );
     if (label === undefined || draft.peek() !== "") return;
     draft.value = firstQuery(label);
     runQuery("replace");
@@ -50,7 +53,10 @@ async function beginWithData(): Promise<void> {
 }
 
 /** The label whose streams have most bytes; service_name wins a tie. */
-async function largest(names: readonly string[], span: { startNs: string; endNs: string }): Promise<string | undefined> {
+async function largest(
+  names: readonly string[],
+  span: { startNs: string; endNs: string },
+): Promise<string | undefined> {
   const sums = await Promise.all(
     names.map(async (label) => {
       const query = `{${label}=~".+"}`;
@@ -59,6 +65,9 @@ async function largest(names: readonly string[], span: { startNs: string; endNs:
       return { label, bytes };
     }),
   );
-  sums.sort((a, b) => b.bytes - a.bytes || Number(b.label === "service_name") - Number(a.label === "service_name"));
+  sums.sort(
+    (a, b) =>
+      b.bytes - a.bytes || Number(b.label === "service_name") - Number(a.label === "service_name"),
+  );
   return sums[0]?.label;
 }

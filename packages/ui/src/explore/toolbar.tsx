@@ -1,15 +1,16 @@
+import { hidden, source } from "../answer/list-state.js";
+import { answer, editQuery, grown, histogram, loadingMore } from "../answer/run.js";
 import type { Level } from "../api/lines.js";
 import { formatCount, formatWhole } from "../parts/format.js";
 import { Icon, type IconName } from "../parts/icon.js";
 import { addFilter } from "../query/edit.js";
 import { draft, navigate, oldestFirst, route, wrap } from "../state/explore.js";
 import type { View } from "../state/route.js";
-import { hidden, source } from "./list-state.js";
-import { editQuery } from "./query-bar.js";
-import { answer, grown, histogram, loadingMore } from "./run.js";
 
 const viewNames: readonly (readonly [View, string, IconName])[] = [
   ["lines", "Lines", "rows"],
+  ["table", "Table", "table"],
+  ["patterns", "Patterns", "patterns"],
 ];
 
 /** Levels with their counts, how much of the answer the list has, and the views. */
@@ -37,7 +38,14 @@ export function Toolbar() {
         ))}
       </div>
       <span class="rule" />
-      <button class={`tool${wrap.value ? " on" : ""}`} type="button" title="Wrap lines (W)" aria-label="Wrap lines" aria-pressed={wrap.value} onClick={() => (wrap.value = !wrap.value)}>
+      <button
+        class={`tool${wrap.value ? " on" : ""}`}
+        type="button"
+        title="Wrap lines (W)"
+        aria-label="Wrap lines"
+        aria-pressed={wrap.value}
+        onClick={() => (wrap.value = !wrap.value)}
+      >
         <Icon name="wrap" />
       </button>
     </div>
@@ -75,7 +83,7 @@ function Legend() {
 }
 
 /** `1,000 newest of 65,481`, and what is missing. */
-export function countText(): string {
+function countText(): string {
   const found = answer.value;
   grown.value;
   if (found?.paging === undefined) return "";
@@ -85,8 +93,12 @@ export function countText(): string {
   const total = histogram.value?.total;
   const of = paging.done ? paging.count : (total ?? undefined);
   const text =
-    of === undefined ? `${formatWhole(held)} ${order}, more below` : `${formatWhole(held)} ${order} of ${formatWhole(of)}`;
+    of === undefined
+      ? `${formatWhole(held)} ${order}, more below`
+      : `${formatWhole(held)} ${order} of ${formatWhole(of)}`;
   const crowded =
-    paging.crowded.length > 0 ? "; some lines of one nanosecond are more than the server gives at once" : "";
+    paging.crowded.length > 0
+      ? "; one nanosecond has more lines than the server gives at once: some may be missing"
+      : "";
   return `${text}${loadingMore.value ? ", loading" : ""}${crowded}`;
 }

@@ -1,11 +1,11 @@
 import type { LogExpr } from "@skald/logql/syntax";
-import { fetchExplanation } from "../api/stats.js";
+import { printQuery } from "@skald/logql/syntax";
 import { currentTenant } from "../api/client.js";
 import type { Span } from "../api/fields.js";
 import { fetchInstant, type Line } from "../api/lines.js";
+import { fetchExplanation } from "../api/stats.js";
 import { parsedOf } from "../lines/row.js";
 import { countable } from "../query/derive.js";
-import { printQuery } from "@skald/logql/syntax";
 
 export interface ValueCount {
   readonly value: string;

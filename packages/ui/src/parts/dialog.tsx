@@ -30,7 +30,6 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     (event.shiftKey ? all.at(-1) : all[0])?.focus();
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: a click beside the window is one more way to close it.
     <div
       class="shade"
       role="presentation"

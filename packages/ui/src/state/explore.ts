@@ -4,9 +4,7 @@ import { defaultRoute, formatRoute, parseRoute, type Route, type Screen } from "
 import { recall, remember } from "./store.js";
 
 /** The route of the page. Everything on screen follows it, and the address bar shows it. */
-export const route = signal<Route>(
-  parseRoute(location.pathname, location.search),
-);
+export const route = signal<Route>(parseRoute(location.pathname, location.search));
 
 /** The text in the editor, which may not have run yet. */
 export const draft = signal(route.value.q);

@@ -1,23 +1,23 @@
-import type { Expr, LogExpr } from "@skald/logql/syntax";
 import { batch, signal } from "@preact/signals";
+import type { Expr, LogExpr } from "@skald/logql/syntax";
 import { isAbort } from "../api/client.js";
 import { type Trouble, troubleOf } from "../api/errors.js";
 import type { Span } from "../api/fields.js";
 import {
   fetchLines,
   fetchRange,
-  levelOf,
   type Level,
+  levelOf,
   levels,
   type MetricAnswer,
   type Stats,
 } from "../api/lines.js";
 import { Paging } from "../lines/paging.js";
+import { bucketsFor, logIn, tryParse } from "../query/derive.js";
 import { linesMax } from "../state/config.js";
 import { draft, navigate, oldestFirst, route, tenant } from "../state/explore.js";
-import { type Range, resolveRange, stepFor } from "../state/range.js";
+import { type Range, type RangeText, resolveRange, stepFor } from "../state/range.js";
 import { addToHistory } from "../state/saved.js";
-import { bucketsFor, logIn, selectorText, tryParse } from "../query/derive.js";
 
 /** What the last query that ran was, and what came of it. */
 export interface Answer {
@@ -78,6 +78,17 @@ export function runQuery(how: "push" | "replace" = "push"): void {
   navigate({ q: text, ...(text === route.peek().q ? {} : { line: "" }) }, how);
   addToHistory(text);
   void start(text, expr);
+}
+
+/** Changes the query's text and runs it: what every click on a value does. */
+export function editQuery(text: string): void {
+  draft.value = text;
+  runQuery();
+}
+
+export function setRange(range: RangeText): void {
+  navigate(range);
+  runQuery("replace");
 }
 
 async function start(text: string, expr: Expr): Promise<void> {
@@ -214,9 +225,4 @@ export async function restore(index: number): Promise<void> {
 /** The query that a page with data and no query begins with: streams by the label that covers most. */
 export function firstQuery(label: string): string {
   return `{${label}=~".+"}`;
-}
-
-export function currentSelector(): string | undefined {
-  const log = answer.peek()?.log;
-  return log === undefined ? undefined : selectorText(log);
 }
