@@ -61,6 +61,10 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "stores lines of files or of stdin",
     load: async () => (await import("./move/push.js")).push,
   },
+  "import loki-store": {
+    says: "copies the object store of a Loki into the store of a Skald",
+    load: async () => (await import("./move/import-store.js")).importStore,
+  },
   "context add": {
     says: "adds a connection under a name",
     load: async () => (await import("./manage/contexts.js")).contextAdd,
@@ -118,6 +122,7 @@ export const table: Readonly<Record<string, Entry>> = {
 /** What the commands of two words have in common, by their first word. */
 export const groups: Readonly<Record<string, string>> = {
   context: "names connections to servers",
+  import: "copies lines from a Loki",
   auth: "makes entries of the users file",
   config: "checks a configuration of the server",
 };

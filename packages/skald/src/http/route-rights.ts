@@ -6,7 +6,7 @@ import type { Need } from "@skald/transport";
  * that is not here keeps the process from starting.
  */
 const pathsByNeed: Readonly<Record<Need, readonly string[]>> = {
-  open: ["/ready"],
+  open: ["/ready", "/", "/ui"],
   write: [
     "/service/api/v1/push",
     "/api/legacy/push",
@@ -38,6 +38,11 @@ const pathsByNeed: Readonly<Record<Need, readonly string[]>> = {
     "/api/legacy/series",
     "/api/legacy/tail",
     "/config/tenant/v1/limits",
+    // A browser asks for the password when it loads the page.
+    "/ui/",
+    "/ui/:view",
+    "/ui/config.json",
+    "/ui/assets/:file",
     // Grafana shows rules and alerts by these.
     "/compat/api/v1/rules",
     "/compat/api/v1/alerts",
