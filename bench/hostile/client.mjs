@@ -36,7 +36,6 @@ export async function openClient(url) {
         body,
       });
     },
-    metrics: async () => (await call(url, agent, { path: "/metrics", keep: Infinity })).text,
     close: () => agent.destroy(),
   };
 }

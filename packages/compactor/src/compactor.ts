@@ -1,7 +1,7 @@
 import type { Clock, SegmentLocation } from "@skald/model";
 import { type Logger, type Metrics, NewerFiles, repeat } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
-import { type ObjectStore, parseDayIndexKey } from "@skald/storage";
+import { AskedTexts, type ObjectStore, parseDayIndexKey } from "@skald/storage";
 import {
   type CompactionThreads,
   DayCompaction,
@@ -82,7 +82,9 @@ export class Compactor {
     const bytes = metrics.counter("compactor_merged_bytes_total", "Bytes of lines merged.");
     const damaged = metrics.counter("compactor_corrupt_segments_total", "Segments left unmerged.");
     const deleted = metrics.counter("compactor_deleted_objects_total", "Objects deleted.");
+    const asked = new AskedTexts({ store, clock });
     this.#days = new DayCompaction({
+      textsOf: (tenant, options) => asked.mostAsked(tenant, options),
       ...{ store, locate, threads, clock, log, rules, work: this.#work },
       bounds: {
         ...planBounds,

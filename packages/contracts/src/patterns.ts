@@ -38,7 +38,7 @@ export interface PatternsRequest extends TimeRange {
 
 export interface FoundPatterns {
   readonly patterns: readonly Pattern[];
-  /** Lines of the streams and the range, those of no pattern that is told of too. */
+  /** Lines of the streams in the range, also those of patterns that are left out. */
   readonly lines: number;
 }
 

@@ -104,7 +104,7 @@ const maxInlineDecodedBytes = 4 * 1024 * 1024;
 /** Once bodies have taken this long between two turns of the event loop, only tiny ones are still decoded on this thread. */
 const maxDecodingMs = 8;
 const tinyBytes = 16 * 1024;
-/** These formats take so many times longer to decode than protobuf. */
+/** How many times longer than protobuf a format takes to decode. */
 const otlpCost = 4;
 const jsonCost = 2;
 /** Bytes of the columns of a decoded push. */

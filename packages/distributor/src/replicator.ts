@@ -222,8 +222,8 @@ type Verdict =
 
 /**
  * Counts the replies to one push, stream by stream. A stream is stored once a quorum stored it without a refusal. It is
- * refused once so many ingesters refused rows of it that the others are not a quorum. It has failed once so many calls
- * failed that the answers cannot be a quorum.
+ * refused once the ingesters that did not refuse it are fewer than a quorum. It has failed once the calls that did not
+ * fail are fewer than a quorum.
  */
 class WriteTally {
   readonly #plan: WritePlan;

@@ -161,7 +161,7 @@ function maxSeriesOf({ max_query_series }: QueryTenantLimits): number {
   return max_query_series || Number.MAX_SAFE_INTEGER;
 }
 
-/** Runs a query and tells `onQuery` how it ended, but for faults of the program, which are logged elsewhere. */
+/** Runs a query and calls `onQuery` with its end. Faults of the program are logged elsewhere. */
 async function observed(
   { text, expr, params }: PlannedQuery,
   { onQuery, queueSeconds = 0, tenants, queryTags: tags = "" }: QueryContext,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
 import { runInTurns } from "./turns.js";
 
-/** Work of so many steps of a millisecond each; tells of each. */
+/** Work in steps of a millisecond; calls back at each. */
 function* work(steps: number, tell: () => void): Generator<void, number> {
   for (let i = 0; i < steps; i++) {
     const end = performance.now() + 1;

@@ -257,7 +257,7 @@ export class Querier implements Contract {
       const range = rangeOf(leaf);
       const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
       const count = this.#deps.catalog.count === undefined ? undefined : run.countOf(own);
-      // Leaves of one selector and range look at the same sources, but for what was counted without a scan.
+      // Leaves of one selector and range look at the same sources, less those that were counted without a scan.
       const key = count ?? `${range.fromNs} ${range.toNs} ${JSON.stringify(matchers)}`;
       const sources =
         listed.get(key) ?? (await this.#list({ tenants, matchers, range }, search, signal, count));

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type {
   Http2Server,
   IncomingHttpHeaders,
@@ -5,6 +6,7 @@ import type {
   ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { fileURLToPath } from "node:url";
 import {
   type Deadline,
   Metadata,
@@ -23,7 +25,6 @@ import { statusOfError } from "./errors.js";
 import { GrpcListener, type ListenerOptions } from "./listener.js";
 import { type AnyMethods, type Method, serviceNameOf } from "./methods.js";
 import { cutParts, type Part } from "./parts.js";
-import { addReflection } from "./reflection.js";
 import { beginCalled } from "./spans.js";
 
 export interface GrpcServerOptions extends ListenerOptions {
@@ -426,4 +427,18 @@ function checkCluster(metadata: Metadata, names: readonly string[]): void {
     "unauthenticated",
     `the call is for the cluster "${String(given)}", and this is "${names[0]}"; see cluster_validation`,
   );
+}
+
+/** The folder of the schema: beside the code in the bundle, else at the root of the repository. */
+function protoFolder(): string {
+  const beside = fileURLToPath(new URL("./proto", import.meta.url));
+  return existsSync(beside) ? beside : fileURLToPath(new URL("../../../proto", import.meta.url));
+}
+
+/** Serves `grpc.reflection.v1`, by which tools such as grpcurl learn the methods and messages. */
+async function addReflection(server: Pick<Server, "addService">): Promise<void> {
+  const { default: loader } = await import("@grpc/proto-loader");
+  const { default: reflection } = await import("@grpc/reflection");
+  const schema = loader.loadSync("services.proto", { includeDirs: [protoFolder()] });
+  new reflection.ReflectionService(schema).addToServer(server);
 }

@@ -46,7 +46,7 @@ export function encodePush({ tenant, batch }: PushRequest): Uint8Array {
   return encodeRows(tenant, batch, 0, batch.rowCount, batch.source);
 }
 
-/** A push in columns as several messages of at most about `maxBytes`, but for larger rows, and without its body. */
+/** Splits a push in columns into messages of about `maxBytes` at most, without its body. A larger row is a message of its own. */
 export function* encodePushInParts(
   { tenant, batch }: PushRequest,
   maxBytes: number,

@@ -21,7 +21,7 @@ export async function started(options: SetupOptions = {}): Promise<Setup> {
   return setup;
 }
 
-/** Pushes a line so many ns into a day. */
+/** Pushes a line at an offset of a day, in ns. */
 export function pushLine(setup: Setup, ns: number, line = `line ${ns}`, tenant = "t") {
   const rows = [{ ns: base + BigInt(ns), line }];
   return setup.ingester.push({ tenant, batch: makeBatch([{ labels: { app: "a" }, rows }]) });

@@ -205,7 +205,7 @@ function withoutUnreadLines(stages: readonly Stage[], op: RangeOp): readonly Sta
   return kept.reverse();
 }
 
-/** Whether what a stage does, but for the line that it makes, depends on the line. */
+/** Whether the effect of a stage depends on the line. The line that it makes does not count. */
 function looksAtLine(stage: Stage): boolean {
   if (stage.kind !== "label_format") return factsOf(stage).readsLine;
   return stage.formats.some((format) => format.kind === "template" && readsLine(format.template));

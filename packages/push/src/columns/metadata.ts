@@ -282,7 +282,7 @@ class PairColumns {
     this.count = count;
   }
 
-  /** Does the same for a row with so many pairs that insertion would take long. */
+  /** Does the same for a row with many pairs, where insertion would take long. */
   #sortWide(first: number): void {
     const pairs = Array.from({ length: this.count - first }, (_, i) => ({
       number: this.#name[first + i]!,

@@ -23,7 +23,7 @@ export interface ReplicaGroup extends TimeRange {
 export interface PlannedSource extends FoundSource {
   /** Order of arrival among the sources of the query. */
   readonly sequence: number;
-  /** Earlier sources of the same place that may hold the same rows, but for those of `meets`. */
+  /** Earlier sources of the same place that may hold the same rows and are not in `meets`. */
   readonly older: readonly FoundSource[];
   /** Segments with which it may have rows in common, when there are any. */
   readonly meets?: MeetingSegments;

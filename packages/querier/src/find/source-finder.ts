@@ -287,7 +287,7 @@ async function countStored(
   return { listed, known, counted, countedSegments };
 }
 
-/** Equal for requests that ask for the same sources, but for their range; leaves that are counted are told apart by it too. */
+/** Equal for requests that ask for the same sources in any range. Leaves that are counted have keys of their own. */
 function keyOf(request: FindRequest | CountedRequest): string {
   const { tenant, matchers } = request;
   const leaf = "count" in request ? request.count.plan.id : undefined;

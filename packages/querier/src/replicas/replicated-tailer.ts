@@ -33,10 +33,10 @@ export interface ReplicatedTailerDeps<Instance extends Replica = Replica> {
 }
 
 /**
- * The ingesters of a ring as one that gets what any of them gets. The first item comes when so many follow that no row can
- * pass them by; rows that came while they began may come too. Each row comes once. Instances that join are followed from
- * the next look at the ring on, those that fail are asked again then. While a quorum is left nothing is dropped; beyond,
- * that is told as one dropped row with the labels that the matchers ask for, once each time. It ends when nobody is left.
+ * Follows all ingesters of a ring as if they were one. The first item comes once enough of them follow that every later row
+ * reaches one; rows that came in the meantime may come too. Each row comes once. The next look at the ring adds instances that
+ * joined and asks failed ones again. While a quorum follows nothing is dropped. Without a quorum one dropped row with the labels
+ * that the matchers ask for says so, once each time. The tail ends when no instance is left.
  */
 export class ReplicatedTailer<Instance extends Replica = Replica> implements Tailer {
   readonly #deps: ReplicatedTailerDeps<Instance>;

@@ -3,7 +3,7 @@ import type { Budget, LeafPlan } from "@skald/logql";
 
 /** What a scan holds for each byte of what it finds: as it gathers it, in order, and encoded. */
 const copies = 3;
-/** What the scans of a query that are under way may hold together, but for a single one. */
+/** What the scans of a query that are under way may hold together. One scan alone may hold more. */
 const maxBytes = 128 * 1024 * 1024;
 
 /** How the scans of a query share room. */

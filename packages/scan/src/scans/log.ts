@@ -15,7 +15,6 @@ import {
   selectionOf,
   startStats,
   viewOf,
-  withoutRefused,
 } from "../source/view.js";
 
 /** The sequence number of a row is its source's number times this, plus its block. */
@@ -52,9 +51,8 @@ interface LogRun {
 function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): void {
   const { source, sequence } = view;
   const backward = plan.direction === "backward";
-  const candidates = candidatesOf(view, rangeOf(plan), stats);
-  const wanted = withoutRefused(view, candidates, scan.formula, stats);
-  const ordered = wanted.sort(byBestTime(plan.direction));
+  const candidates = candidatesOf(view, rangeOf(plan), { stats, formula: scan.formula });
+  const ordered = candidates.sort(byBestTime(plan.direction));
   const reader = new BlockReader(source, scan.needs, ordered, context.memory);
   try {
     for (const candidate of ordered) {

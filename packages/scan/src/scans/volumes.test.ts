@@ -27,7 +27,7 @@ interface Times {
   readonly count?: number;
 }
 
-/** Of the sample's 60 ms, so many buckets of so many ms, the first at so many ms after midnight. */
+/** Buckets of the sample's 60 ms: their number, width in ms, and start in ms after midnight. */
 function planOf(times: Times = {}, more: Partial<VolumePlan> = {}): VolumePlan {
   const { from = 0, to = 60 } = times;
   const { first = from, step = to - from, count = 1 } = times;

@@ -82,7 +82,7 @@ function countRuns({ table, plan, view, stats, context }: VolumeScan) {
   const cut: Candidate[] = [];
   const counted: number[] = [];
   table.open(view);
-  for (const { block, runs } of candidatesOf(view, plan, stats)) {
+  for (const { block, runs } of candidatesOf(view, plan, { stats })) {
     context.check();
     const header = source.runs(block);
     const hasExcluded = view.excludedOf(block) !== undefined;

@@ -27,7 +27,7 @@ export function leafOf(...args: Parameters<typeof planOf>): LeafPlan {
   return plan.leaves[0] as LeafPlan;
 }
 
-/** The only leaf of an instant query, so many ns after midnight. */
+/** The only leaf of an instant query at an offset from midnight, in ns. */
 export function instantLeaf(query: string, at: number): LeafPlan {
   return leafOf(query, { from: at, to: at });
 }

@@ -37,7 +37,7 @@ export interface SourceOptions {
 /** Midnight of the day that tests use. */
 export const testDayNs = 20_777n * dayNs;
 
-/** A row of the stream `{app="<app>"}`, so many ns after midnight. */
+/** A row of the stream `{app="<app>"}` at an offset from midnight, in ns. */
 export function row(
   app: string,
   time: number,

@@ -86,9 +86,9 @@ function callObserver(metrics: Metrics): (call: EndedCall) => void {
 /** Counts connections that the server cut, and logs those that a fault of the program ended. */
 export function cutObserver(metrics: Metrics, log: Logger, protocol: "http" | "grpc"): CutObserver {
   const help =
-    "Connections that were cut: a handler failed, or the client reset too many requests.";
+    "Connections that were cut: a handler failed, or the client reset too many requests or sent too many ahead.";
   const cuts = metrics.counter("connections_cut_total", help, ["protocol", "reason"]);
-  for (const reason of ["fault", "resets"]) cuts.inc({ protocol, reason }, 0);
+  for (const reason of ["fault", "resets", "ahead"]) cuts.inc({ protocol, reason }, 0);
   return (reason, error) => {
     cuts.inc({ protocol, reason });
     if (reason === "fault")

@@ -60,6 +60,9 @@ export const section = {
   sliceBytes: 42,
   replaces: 43,
   marks: 44,
+  setTexts: 45,
+  setKinds: 46,
+  setRows: 47,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

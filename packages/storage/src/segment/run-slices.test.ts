@@ -21,7 +21,7 @@ function seal(rows: readonly Row[]): Segment {
   return openSegment(bytesRange("s", readFileSync(path)), { id: "s", tenant: "t" });
 }
 
-/** So many rows from a time on, so many ns apart. */
+/** Rows from a time on: their number and distance in ns. */
 const rowsOf = (app: string, count: number, from: number, apart: number): Row[] =>
   Array.from({ length: count }, (_, i) => ({
     labels: { app },

@@ -69,7 +69,7 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
   return body === undefined ? [writer.view()] : [writer.view(), body];
 }
 
-/** Writes the payload of a record, but for the body of a push, which comes behind it and is returned. */
+/** Writes the payload of a record and returns the body of a push, which the caller writes behind it. */
 export function writeWalRecord(writer: ByteWriter, record: WalRecord): Uint8Array | undefined {
   writer.text(record.tenant);
   if (record.kind === "streams") {

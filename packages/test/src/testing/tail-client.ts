@@ -57,7 +57,7 @@ export class TailClient {
     );
   }
 
-  /** Resolves once so many lines have come; gives them. */
+  /** Waits for a number of lines and returns them. */
   async linesOf(count: number): Promise<string[]> {
     while (this.lines.length < count) {
       await new Promise<void>((resolve) => {

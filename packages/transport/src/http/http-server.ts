@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Socket } from "node:net";
 import { posix } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
+import { RequestTurns } from "../request-turns.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
 import { pathOf, type RequestObserver, routeName, serveObserved, unknownRoute } from "./observe.js";
@@ -70,6 +71,7 @@ const movedPermanently = 301;
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #guard: ConnectionGuard;
+  readonly #turns = new RequestTurns();
   readonly #origins: AllowedOrigins;
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #observing: Parameters<typeof serveObserved>[0];
@@ -92,7 +94,7 @@ export class HttpServer {
     this.#observing = { guard: this.#guard, onRequest: options.onRequest };
     this.#router = buildRouter({ ...options, guard: this.#guard, origins: this.#origins });
     const serve = (request: IncomingMessage, response: ServerResponse) =>
-      this.#serve(request, response);
+      this.#serveInTurn(request, response);
     const { tls, onCertificates } = options;
     this.#certificates = tls === undefined ? undefined : new Certificates(tls, onCertificates);
     this.#server =
@@ -157,7 +159,8 @@ export class HttpServer {
     const server: Server | TlsServer = this.#server;
     const [listener] = server.listeners(event) as ConnectionListener[];
     const timeouts = { idleTimeoutMs, writeTimeoutMs };
-    const http2 = new Http2Front({ serveHttp1, guard: this.#guard, maxHeaderBytes, ...timeouts });
+    const own = { guard: this.#guard, turns: this.#turns };
+    const http2 = new Http2Front({ serveHttp1, ...own, maxHeaderBytes, ...timeouts });
     const serveHttp2: ConnectionListener = (socket) => {
       // HTTP/2 ends its connections itself.
       this.#sockets.delete(socket as Socket);
@@ -200,6 +203,19 @@ export class HttpServer {
   #onEnd(socket: Socket): void {
     for (const response of this.#running)
       if (response.socket === socket) keepHalfClosed(response, this.#guard);
+  }
+
+  #serveInTurn(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    // A request of HTTP/2 had its turn before it came here.
+    if (!(socket instanceof Socket)) {
+      this.#serve(request, response);
+      return;
+    }
+    const begin = (): void => {
+      if (!socket.destroyed) void this.#guard.run(request, () => this.#serve(request, response));
+    };
+    if (!this.#turns.run(socket, begin)) this.#guard.cut(socket, "ahead");
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {

@@ -95,6 +95,7 @@ export const endpointGroups = [
   "Explore",
   "Rules",
   "Deletion",
+  "Interface",
   "Status",
   "Operation",
   "Rings",

@@ -7,7 +7,9 @@ import {
   TailEndpoints,
 } from "@skald/frontend";
 import { systemClock } from "@skald/model";
+import type { Config } from "../../config/root.js";
 import { drilldownRoutes } from "../../http/tenant-routes.js";
+import { type UiConfig, uiRoutes } from "../../http/ui-routes.js";
 import { queryObserver } from "../../query/metrics.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 import { buildResultStores } from "../result-stores.js";
@@ -73,7 +75,19 @@ export function buildFrontend(
         parse: (request) => queries.read("patterns", request),
       }),
       ...drilldown,
+      ...(config.ui.enabled ? uiRoutes({ config: uiConfigOf(config, build.version) }) : []),
     ],
     socketRoutes: tails.socketRoutes,
+  };
+}
+
+function uiConfigOf(config: Config, version: string): UiConfig {
+  return {
+    ...{ version, title: config.ui.title, links: config.ui.links },
+    multiTenant: config.auth_enabled,
+    patterns: config.pattern_ingester.enabled,
+    deletes: config.compactor.retention_enabled,
+    rules: config.ruler.enable_api,
+    targets: config.target,
   };
 }
