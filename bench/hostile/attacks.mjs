@@ -107,7 +107,10 @@ export function attacksOf(client) {
     attack("G9", "delete requests", 20, () => {
       let n = 0;
       return (signal) => {
-        const params = new URLSearchParams({ query: `{app="d${n++}"}`, start: "1" });
+        const params = new URLSearchParams({
+          query: `{app="d${n++}"}`,
+          start: String(Math.floor(Date.now() / 1000) - 3600),
+        });
         const path = `/loki/api/v1/delete${n % 20 === 0 ? "" : `?${params}`}`;
         return n % 20 === 0
           ? client.get(tenantA, path, {}, { signal })
@@ -175,7 +178,7 @@ function rulesAttack(client) {
       for (const body of groups) answers.push(await client.post(tenantA, path, body, options));
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      answers.push(await client.post(tenantA, path, "", { method: "DELETE" }));
+      answers.push(await client.delete(tenantA, path));
       return answers;
     },
   };
