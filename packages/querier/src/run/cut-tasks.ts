@@ -27,7 +27,7 @@ const tasksPerThread = 4;
 const leftPerThread = 2;
 const maxSources = 64;
 /** A task is at most this many times as large as one that reads everything: asking filters and headers takes time too. */
-const maxGrowth = 128;
+const maxGrowth = 256;
 /** The least growth of a task, as a share of the growth that it may have: sending smaller ones takes longer than they run. */
 const minGrowth = 1 / 4;
 /** Bytes of lines of a segment whose headers take as long to look at as one to be read. */

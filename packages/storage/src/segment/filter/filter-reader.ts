@@ -26,6 +26,8 @@ type Group = FilterTable["groups"][number];
 
 /** A group is read, and verified, in pieces of this size once it was read as a whole. */
 const pieceBytes = 1024;
+/** Keys whose answers are remembered: those of some texts. */
+const maxRememberedKeys = 64;
 
 /**
  * Asks the filters of a segment, 64 blocks at once. The first read of a group takes all of it and verifies it against its
@@ -37,6 +39,8 @@ export class FilterReader {
   /** The checksums of the pieces of groups that were read as a whole. */
   readonly #pieces = new Map<Group, Uint32Array>();
   readonly #memory = new SlotMemory();
+  /** What groups answered, by key: a client asks for the lines and for their numbers, and asks again. */
+  readonly #answers = new Map<number, Map<Group, BlockBits>>();
 
   constructor(reader: SyncRangeReader, table: FilterTable) {
     this.#reader = reader;
@@ -131,10 +135,8 @@ export class FilterReader {
     }
     if (asked.isEmpty) return;
     const left = asked.copy();
-    const rows = this.#rowsOf(group);
-    const lackingOf = lackingIn[this.#table.kind];
     for (const { key, isExtra } of keys) {
-      const lacking = lackingOf(rows, group, key);
+      const lacking = this.#lacking(group, key).copy();
       for (let i = 0; !isPlain && i < count; i++) {
         const { threshold, isSingle } = blocks[from + i]!;
         const isLeftOut = threshold !== 0 && (key & 0xffff) >= threshold;
@@ -146,6 +148,25 @@ export class FilterReader {
     for (let i = 0; i < count; i++) {
       if (asked.has(i) && !left.has(i)) wanted[from + i] = 0;
     }
+  }
+
+  /** The blocks of a group that a key is surely not in. */
+  #lacking(group: Group, key: number): BlockBits {
+    let known = this.#answers.get(key);
+    if (known === undefined) {
+      known = new Map();
+      if (this.#answers.size === maxRememberedKeys) {
+        const [oldest] = this.#answers.keys();
+        this.#answers.delete(oldest!);
+      }
+      this.#answers.set(key, known);
+    }
+    let lacking = known.get(group);
+    if (lacking === undefined) {
+      lacking = lackingIn[this.#table.kind](this.#rowsOf(group), group, key);
+      known.set(group, lacking);
+    }
+    return lacking;
   }
 
   /** The bits of the slots of a group from one on, as many as a key has. */
