@@ -61,6 +61,14 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "stores lines of files or of stdin",
     load: async () => (await import("./move/push.js")).push,
   },
+  export: {
+    says: "writes all lines of a query to a file",
+    load: async () => (await import("./move/export.js")).exportLines,
+  },
+  import: {
+    says: "copies lines from a Loki or Skald, and compares the counts",
+    load: async () => (await import("./move/import.js")).importLines,
+  },
   "context add": {
     says: "adds a connection under a name",
     load: async () => (await import("./manage/contexts.js")).contextAdd,

@@ -1,5 +1,6 @@
 import { askFlags, rangeFlags } from "../client/flags.js";
 import {
+  countLines,
   type LogPage,
   lacks,
   type MetricPage,
@@ -318,19 +319,10 @@ async function tellEnd(
   if (session.isQuiet) return;
   const which = asked.isForward ? "oldest" : "newest";
   if (!isCut) return session.note(`${count.toLocaleString("en")} lines`);
-  const total = await countLines(session, asked).catch(() => undefined);
+  const { client } = session;
+  const until = client.until(AbortSignal.timeout(countTimeoutMs));
+  const total = await countLines(until, asked).catch(() => undefined);
   const of = total === undefined ? "; there are more" : ` of ${total.toLocaleString("en")} lines`;
   const shown = count.toLocaleString("en");
   session.note(`${shown} ${which}${total === undefined ? " lines" : ""}${of}; --limit 0 for all`);
-}
-
-async function countLines({ client }: Session, asked: RangeQuery): Promise<number> {
-  const { query: text, fromNs, toNs } = asked;
-  const rangeMs = (toNs - fromNs) / 1_000_000n + 1n;
-  const params = { query: `sum(count_over_time(${text} [${rangeMs}ms]))`, time: `${toNs - 1n}` };
-  const timeout = AbortSignal.timeout(countTimeoutMs);
-  const { data } = await client
-    .until(timeout)
-    .json<{ readonly data: MetricResult }>("/loki/api/v1/query", params);
-  return data.resultType === "vector" ? Number(data.result[0]?.value[1] ?? 0) : 0;
 }
