@@ -61,6 +61,15 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "stores lines of files or of stdin",
     load: async () => (await import("./move/push.js")).push,
   },
+  export: {
+    says: "writes all lines of a query to a file",
+    load: async () => (await import("./move/export.js")).exportLines,
+  },
+  "import loki": {
+    says: "copies lines from a running Loki or Skald, and compares the counts",
+    also: ["import"],
+    load: async () => (await import("./move/import.js")).importLines,
+  },
   "import loki-store": {
     says: "copies the object store of a Loki into the store of a Skald",
     load: async () => (await import("./move/import-store.js")).importStore,

@@ -1,12 +1,13 @@
-import { askFlags, rangeFlags } from "../client/flags.js";
+import { askFlags, rangeFlags, sourceFlags } from "../client/flags.js";
 import { Session, wantsColour } from "../client/session.js";
+import { withSession } from "../move/local.js";
 import { alignRows, csvLine, goJson, logfmtLine } from "../output/cells.js";
 import { type LabelSet, labelText } from "../output/entries.js";
 import { formatMetric, type MetricResult } from "../output/metric-output.js";
 import { type AnyCommand, command, exits, flag, type Values } from "../shell/command.js";
 import { sizeText } from "../shell/progress.js";
 
-const ranged = { ...rangeFlags, ...askFlags } as const;
+const ranged = { ...rangeFlags, ...sourceFlags, ...askFlags } as const;
 
 interface Data<T> {
   readonly data: T;
@@ -20,36 +21,36 @@ export const labels: AnyCommand = command({
     counts: flag.boolean("the number of streams beside each value"),
     ...ranged,
   },
-  run: async ({ args: [name], flags }, io) => {
-    const session = new Session(flags, io);
-    const { fromNs, toNs } = session.range(flags);
-    const range = { start: `${fromNs}`, end: `${toNs}` };
-    const query = flags.query || undefined;
-    if (name !== undefined && flags.counts) {
-      const match = query ?? `{${name}=~".+"}`;
-      const { data } = await session.client.json<Data<LabelSet[]>>("/loki/api/v1/series", {
-        ...{ ...range, "match[]": match },
+  run: (given, io) =>
+    withSession(given, given.flags.query || undefined, io, async (session, { flags, query }) => {
+      const [name] = given.args;
+      const { fromNs, toNs } = session.range(flags);
+      const range = { start: `${fromNs}`, end: `${toNs}` };
+      if (name !== undefined && flags.counts) {
+        const match = query ?? `{${name}=~".+"}`;
+        const { data } = await session.client.json<Data<LabelSet[]>>("/loki/api/v1/series", {
+          ...{ ...range, "match[]": match },
+        });
+        const counts = new Map<string, number>();
+        for (const { [name]: value } of data)
+          if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+        const rows = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+        await writeRows(
+          [name, "streams"],
+          rows.map(([value, count]) => [value, `${count}`]),
+          flags,
+          session,
+        );
+        return exits.done;
+      }
+      const path = name === undefined ? "labels" : `label/${encodeURIComponent(name)}/values`;
+      const found = await session.client.json<Data<string[] | null>>(`/loki/api/v1/${path}`, {
+        ...{ ...range, query },
       });
-      const counts = new Map<string, number>();
-      for (const { [name]: value } of data)
-        if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-      const rows = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-      await writeRows(
-        [name, "streams"],
-        rows.map(([value, count]) => [value, `${count}`]),
-        flags,
-        session,
-      );
+      const names = (found.data ?? []).map((one) => [one]);
+      await writeRows([name ?? "label"], names, flags, session);
       return exits.done;
-    }
-    const path = name === undefined ? "labels" : `label/${encodeURIComponent(name)}/values`;
-    const found = await session.client.json<Data<string[] | null>>(`/loki/api/v1/${path}`, {
-      ...{ ...range, query },
-    });
-    const names = (found.data ?? []).map((one) => [one]);
-    await writeRows([name ?? "label"], names, flags, session);
-    return exits.done;
-  },
+    }),
 });
 
 export const series: AnyCommand = command({
@@ -59,16 +60,16 @@ export const series: AnyCommand = command({
     "analyze-labels": flag.boolean("counts the values of each label instead"),
     ...ranged,
   },
-  run: async ({ args: [selector = "{}"], flags }, io) => {
-    const session = new Session(flags, io);
-    const { fromNs, toNs } = session.range(flags);
-    const params = { start: `${fromNs}`, end: `${toNs}`, "match[]": selector };
-    const { data } = await session.client.json<Data<LabelSet[]>>("/loki/api/v1/series", params);
-    if (flags["analyze-labels"]) await session.write(analyse(data));
-    else if (isJson(flags)) await session.write(data.map((one) => `${goJson(one)}\n`).join(""));
-    else await session.write(data.map((one) => `${labelText(one)}\n`).join(""));
-    return exits.done;
-  },
+  run: (given, io) =>
+    withSession(given, given.args[0], io, async (session, { flags, query: selector = "{}" }) => {
+      const { fromNs, toNs } = session.range(flags);
+      const params = { start: `${fromNs}`, end: `${toNs}`, "match[]": selector };
+      const { data } = await session.client.json<Data<LabelSet[]>>("/loki/api/v1/series", params);
+      if (flags["analyze-labels"]) await session.write(analyse(data));
+      else if (isJson(flags)) await session.write(data.map((one) => `${goJson(one)}\n`).join(""));
+      else await session.write(data.map((one) => `${labelText(one)}\n`).join(""));
+      return exits.done;
+    }),
 });
 
 /** How many values each label has, and in how many streams it is. */
@@ -111,30 +112,31 @@ export const fields: AnyCommand = command({
     step: flag.text("without effect: logcli has it", "10s", { shown: "DURATION" }),
     ...ranged,
   },
-  run: async ({ args: [query, name], flags }, io) => {
-    const session = new Session(flags, io);
-    const { fromNs, toNs } = session.range(flags);
-    const { limit, "line-limit": lines } = flags;
-    const params = { query, start: `${fromNs}`, end: `${toNs}`, limit, line_limit: lines };
-    if (name !== undefined) {
-      const path = `/loki/api/v1/detected_field/${encodeURIComponent(name)}/values`;
-      const { values } = await session.client.json<{ values?: string[] | null }>(path, params);
-      const rows = (values ?? []).map((one) => [one]);
-      await writeRows([name], rows, flags, session);
+  run: (given, io) =>
+    withSession(given, given.args[0], io, async (session, { flags, query }) => {
+      const [, name] = given.args;
+      const { fromNs, toNs } = session.range(flags);
+      const { limit, "line-limit": lines } = flags;
+      const params = { query, start: `${fromNs}`, end: `${toNs}`, limit, line_limit: lines };
+      if (name !== undefined) {
+        const path = `/loki/api/v1/detected_field/${encodeURIComponent(name)}/values`;
+        const { values } = await session.client.json<{ values?: string[] | null }>(path, params);
+        const rows = (values ?? []).map((one) => [one]);
+        await writeRows([name], rows, flags, session);
+        return exits.done;
+      }
+      const path = "/loki/api/v1/detected_fields";
+      const found = await session.client.json<{ fields?: Field[] | null }>(path, params);
+      const all = [...(found.fields ?? [])].sort((a, b) => (a.label < b.label ? -1 : 1));
+      if (isPlain(flags, session)) await session.write(all.map(fieldLine).join(""));
+      else {
+        const rows = all.map(({ label, type, cardinality, parsers }) => [
+          ...[label, type, `${cardinality}`, (parsers ?? []).join(" ")],
+        ]);
+        await writeRows(["field", "type", "values", "parsers"], rows, flags, session);
+      }
       return exits.done;
-    }
-    const path = "/loki/api/v1/detected_fields";
-    const found = await session.client.json<{ fields?: Field[] | null }>(path, params);
-    const all = [...(found.fields ?? [])].sort((a, b) => (a.label < b.label ? -1 : 1));
-    if (isPlain(flags, session)) await session.write(all.map(fieldLine).join(""));
-    else {
-      const rows = all.map(({ label, type, cardinality, parsers }) => [
-        ...[label, type, `${cardinality}`, (parsers ?? []).join(" ")],
-      ]);
-      await writeRows(["field", "type", "values", "parsers"], rows, flags, session);
-    }
-    return exits.done;
-  },
+    }),
 });
 
 /** A field as logcli writes it. */
@@ -145,7 +147,7 @@ function fieldLine({ label, type, cardinality }: Field): string {
 export const patterns: AnyCommand = command({
   args: "<selector>",
   says: "Lists patterns of lines with the number of lines that have each, the most frequent first.",
-  flags: { limit: flag.number("most patterns; 0: all", 30), ...ranged },
+  flags: { limit: flag.number("most patterns; 0: all", 30), ...rangeFlags, ...askFlags },
   run: async ({ args: [query], flags }, io) => {
     const session = new Session(flags, io);
     const { fromNs, toNs } = session.range(flags);
@@ -176,26 +178,26 @@ export const stats: AnyCommand = command({
   args: "<selector>",
   says: "Tells how much there is of a selector: bytes, streams, lines, and the chunks or segments that have them.",
   flags: { ...ranged },
-  run: async ({ args: [query], flags }, io) => {
-    const session = new Session(flags, io);
-    const { fromNs, toNs } = session.range(flags);
-    const params = { query, start: `${fromNs}`, end: `${toNs}` };
-    const found = await session.client.json<Stats>("/loki/api/v1/index/stats", params);
-    const { bytes, chunks, streams, entries } = found;
-    if (isJson(flags)) await session.write(`${goJson({ bytes, chunks, streams, entries })}\n`);
-    else if (isPlain(flags, session))
-      await session.write(
-        `{\n  bytes: ${humanBytes(bytes)}\n  chunks: ${chunks}\n  streams: ${streams}\n  entries: ${entries}\n}\n`,
-      );
-    else {
-      const row = [
-        sizeText(bytes),
-        ...[entries, streams, chunks].map((n) => n.toLocaleString("en")),
-      ];
-      await writeRows(["bytes", "lines", "streams", "chunks"], [row], flags, session);
-    }
-    return exits.done;
-  },
+  run: (given, io) =>
+    withSession(given, given.args[0], io, async (session, { flags, query }) => {
+      const { fromNs, toNs } = session.range(flags);
+      const params = { query, start: `${fromNs}`, end: `${toNs}` };
+      const found = await session.client.json<Stats>("/loki/api/v1/index/stats", params);
+      const { bytes, chunks, streams, entries } = found;
+      if (isJson(flags)) await session.write(`${goJson({ bytes, chunks, streams, entries })}\n`);
+      else if (isPlain(flags, session))
+        await session.write(
+          `{\n  bytes: ${humanBytes(bytes)}\n  chunks: ${chunks}\n  streams: ${streams}\n  entries: ${entries}\n}\n`,
+        );
+      else {
+        const row = [
+          sizeText(bytes),
+          ...[entries, streams, chunks].map((n) => n.toLocaleString("en")),
+        ];
+        await writeRows(["bytes", "lines", "streams", "chunks"], [row], flags, session);
+      }
+      return exits.done;
+    }),
 });
 
 const volumeFlags = {
@@ -211,16 +213,20 @@ export const volume: AnyCommand = command({
   args: "<selector>",
   says: "Tells the bytes of each group of streams, the largest first.",
   flags: volumeFlags,
-  run: ({ args: [selector], flags }, io) =>
-    runVolume("volume", { selector }, flags, new Session(flags, io)),
+  run: (given, io) =>
+    withSession(given, given.args[0], io, (session, { flags, query: selector }) =>
+      runVolume("volume", { selector }, flags, session),
+    ),
 });
 
 export const volumeRange: AnyCommand = command({
   args: "<selector>",
   says: "Tells the bytes of each group of streams at each step.",
   flags: { ...volumeFlags, step: flag.text("the time of one step", "1h", { shown: "DURATION" }) },
-  run: ({ args: [selector], flags }, io) =>
-    runVolume("volume_range", { selector, step: flags.step }, flags, new Session(flags, io)),
+  run: (given, io) =>
+    withSession(given, given.args[0], io, (session, { flags, query: selector }) =>
+      runVolume("volume_range", { selector, step: flags.step }, flags, session),
+    ),
 });
 
 async function runVolume(

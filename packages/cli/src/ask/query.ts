@@ -1,5 +1,6 @@
-import { askFlags, rangeFlags } from "../client/flags.js";
+import { askFlags, rangeFlags, sourceFlags } from "../client/flags.js";
 import {
+  countLines,
   type LogPage,
   lacks,
   type MetricPage,
@@ -8,6 +9,7 @@ import {
 } from "../client/log-pages.js";
 import { readQuery, Session, wantsColour } from "../client/session.js";
 import { tail } from "../client/tail.js";
+import { withSession } from "../move/local.js";
 import { type AnswerStream, type Entry, type LabelSet, labelText } from "../output/entries.js";
 import { type LogForm, LogOutput, logForms } from "../output/log-output.js";
 import { formatMetric, type MetricResult } from "../output/metric-output.js";
@@ -66,6 +68,7 @@ const queryFlags = {
   ...followFlags,
   ...partFlags,
   ...storeFlags,
+  ...sourceFlags,
   ...askFlags,
 } as const;
 
@@ -75,15 +78,18 @@ export const query: AnyCommand = command({
   args: "[logql]",
   says: "Runs a query over a range of time, or at one time with --at. Without a query, or with -, it is read from stdin. Lines and values go to stdout, all else to stderr. The exit code is 5 if the answer lacks something.",
   flags: queryFlags,
-  run: async ({ args, flags, isSet }, io) => {
-    const text = await readQuery(args, io);
-    const session = new Session(flags, io);
-    for (const name of Object.keys(storeFlags) as (keyof typeof storeFlags)[])
-      if (isSet(name)) session.note(`--${name} has no meaning here`);
-    return withHint(text, () => {
-      if (flags.at !== "") return runInstant(text, { ...flags, now: flags.at }, session);
-      if (flags.follow || flags.tail) return runTail(text, flags, session);
-      return runRange(text, flags, session);
+  run: async (given, io) => {
+    const { args, isSet } = given;
+    // Lines come from stdin, so the query cannot.
+    const asked = given.flags.stdin ? (args[0] ?? "") : await readQuery(args, io);
+    return withSession(given, asked, io, (session, { flags, query: text = "" }) => {
+      for (const name of Object.keys(storeFlags) as (keyof typeof storeFlags)[])
+        if (isSet(name)) session.note(`--${name} has no meaning here`);
+      return withHint(text, () => {
+        if (flags.at !== "") return runInstant(text, { ...flags, now: flags.at }, session);
+        if (flags.follow || flags.tail) return runTail(text, flags, session);
+        return runRange(text, flags, session);
+      });
     });
   },
 });
@@ -110,6 +116,7 @@ const instantFlags = {
   ...lineFlags,
   now: flag.text("the time; default: now", "now", { shown: "TIME" }),
   ...storeFlags,
+  ...sourceFlags,
   ...askFlags,
 } as const;
 
@@ -117,9 +124,11 @@ export const instantQuery: AnyCommand = command({
   args: "[logql]",
   says: "Runs a metric query at one time. It is logcli's name for skald query --at.",
   flags: instantFlags,
-  run: async ({ args, flags }, io) => {
-    const text = await readQuery(args, io);
-    return withHint(text, () => runInstant(text, flags, new Session(flags, io)));
+  run: async (given, io) => {
+    const asked = given.flags.stdin ? (given.args[0] ?? "") : await readQuery(given.args, io);
+    return withSession(given, asked, io, (session, { flags, query: text = "" }) =>
+      withHint(text, () => runInstant(text, flags, session)),
+    );
   },
 });
 
@@ -136,7 +145,7 @@ async function withHint(text: string, run: () => Promise<number>): Promise<numbe
 
 async function runInstant(
   text: string,
-  flags: Omit<Values<typeof instantFlags>, keyof typeof storeFlags>,
+  flags: Omit<Values<typeof instantFlags>, keyof typeof storeFlags | keyof typeof sourceFlags>,
   session: Session,
 ): Promise<number> {
   const { client, zone } = session;
@@ -145,7 +154,7 @@ async function runInstant(
   const params = {
     query: text,
     time: `${time}`,
-    limit: flags.limit,
+    limit: flags.limit || undefined,
     direction: directionOf(flags),
   };
   const { data, warnings = [] } = await client.json<{
@@ -318,19 +327,10 @@ async function tellEnd(
   if (session.isQuiet) return;
   const which = asked.isForward ? "oldest" : "newest";
   if (!isCut) return session.note(`${count.toLocaleString("en")} lines`);
-  const total = await countLines(session, asked).catch(() => undefined);
+  const { client } = session;
+  const until = client.until(AbortSignal.timeout(countTimeoutMs));
+  const total = await countLines(until, asked).catch(() => undefined);
   const of = total === undefined ? "; there are more" : ` of ${total.toLocaleString("en")} lines`;
   const shown = count.toLocaleString("en");
   session.note(`${shown} ${which}${total === undefined ? " lines" : ""}${of}; --limit 0 for all`);
-}
-
-async function countLines({ client }: Session, asked: RangeQuery): Promise<number> {
-  const { query: text, fromNs, toNs } = asked;
-  const rangeMs = (toNs - fromNs) / 1_000_000n + 1n;
-  const params = { query: `sum(count_over_time(${text} [${rangeMs}ms]))`, time: `${toNs - 1n}` };
-  const timeout = AbortSignal.timeout(countTimeoutMs);
-  const { data } = await client
-    .until(timeout)
-    .json<{ readonly data: MetricResult }>("/loki/api/v1/query", params);
-  return data.resultType === "vector" ? Number(data.result[0]?.value[1] ?? 0) : 0;
 }

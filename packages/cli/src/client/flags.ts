@@ -11,6 +11,9 @@ export const sourceFlags = {
       shown: "PLACE",
     },
   ),
+  "dir-flag": flag.list("a flag of the server for --dir, such as -s3.endpoint=URL", {
+    shown: "FLAG",
+  }),
   files: flag.list("plain files, without a server; may have * and ?, and be repeated", {
     shown: "FILES",
   }),

@@ -65,7 +65,7 @@ export async function* queryRange(
   let seen = new Set<string>();
   for (;;) {
     const left = limit === 0 ? batch : Math.min(batch, limit - count);
-    const asked = left + seen.size;
+    const asked = Math.min(left + seen.size, Math.max(batch, batchMax));
     const params = { ...paramsOf(query), start: `${fromNs}`, end: `${toNs}`, limit: asked };
     const answer = await client.json<QueryAnswer>("/loki/api/v1/query_range", params, {
       ...(headers === undefined ? {} : { headers }),
@@ -105,11 +105,23 @@ function paramsOf({ query, isForward, step, interval }: RangeQuery): Params {
 }
 
 /** Tells lines of one time apart. */
-export function keyOf({ ns, labels, line }: Entry): string {
-  return `${ns} ${labelText(labels)} ${line}`;
+export function keyOf({ ns, labels, line, metadata = {} }: Entry): string {
+  return `${ns} ${labelText(labels)} ${labelText(metadata)} ${line}`;
 }
 
 /** Warnings of an answer that lacks something; that a limit was reached is none. */
 export function lacks(warnings: readonly string[]): string[] {
   return warnings.filter((one) => !/^(the limit of|lines less than) /.test(one));
+}
+
+/** How many lines a log query has in a range, whose ends are whole milliseconds. */
+export async function countLines(
+  client: Client,
+  { query, fromNs, toNs }: Pick<RangeQuery, "query" | "fromNs" | "toNs">,
+): Promise<number> {
+  const rangeMs = (toNs - fromNs) / 1_000_000n;
+  // A window has its end and not its start.
+  const params = { query: `sum(count_over_time(${query} [${rangeMs}ms]))`, time: `${toNs - 1n}` };
+  const { data } = await client.json<{ readonly data: MetricResult }>("/loki/api/v1/query", params);
+  return data.resultType === "vector" ? Number(data.result[0]?.value[1] ?? 0) : 0;
 }

@@ -4,7 +4,7 @@ import { Client } from "./client.js";
 import type { askFlags, rangeFlags } from "./flags.js";
 import { connectionOf } from "./settings.js";
 
-type AskFlags = Values<typeof askFlags>;
+type AskFlags = Omit<Values<typeof askFlags>, "output">;
 
 /** What the commands that ask something have in common: the client, the zone, notes, and whether output is coloured. */
 export class Session {

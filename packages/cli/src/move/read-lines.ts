@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import * as zlib from "node:zlib";
 import { Failure } from "../shell/command.js";
@@ -67,9 +67,24 @@ function textOf(bytes: Buffer): string {
 
 /** A file from a place on; `.gz` and `.zst` are unpacked, and the place counts unpacked bytes. */
 export function readFileLines(path: string, offset: number): AsyncGenerator<ReadLine[]> {
-  const unpack = unpackerOf(path);
-  if (unpack === undefined) return shifted(createReadStream(path, { start: offset }), offset);
-  return readLines(createReadStream(path).pipe(unpack), { skip: offset });
+  if (path.endsWith(".gz"))
+    return readLines(createReadStream(path).pipe(zlib.createGunzip()), { skip: offset });
+  if (path.endsWith(".zst")) return readLines(Readable.from(unpackZstd(path)), { skip: offset });
+  return shifted(createReadStream(path, { start: offset }), offset);
+}
+
+/** The bytes of all frames of a file: Node's decompressor ends after the first. */
+async function* unpackZstd(path: string): AsyncGenerator<Buffer> {
+  const { createZstdDecompress } = zlib;
+  if (createZstdDecompress === undefined)
+    throw new Failure("usage", `${path}: this Node has no zstd; Node 22.15 has`);
+  const { size } = await stat(path);
+  for (let at = 0; at < size; ) {
+    const frame = createReadStream(path, { start: at }).pipe(createZstdDecompress());
+    yield* frame;
+    if (frame.bytesWritten === 0) throw new Failure("usage", `${path}: no zstd at byte ${at}`);
+    at += frame.bytesWritten;
+  }
 }
 
 async function* shifted(
@@ -79,15 +94,6 @@ async function* shifted(
 ): AsyncGenerator<ReadLine[]> {
   for await (const lines of readLines(input, options))
     yield lines.map(({ text, end }) => ({ text, end: end + offset }));
-}
-
-function unpackerOf(path: string) {
-  if (path.endsWith(".gz")) return zlib.createGunzip();
-  if (!path.endsWith(".zst")) return undefined;
-  const { createZstdDecompress } = zlib;
-  if (createZstdDecompress === undefined)
-    throw new Failure("usage", `${path}: this Node has no zstd; Node 22.15 has`);
-  return createZstdDecompress();
 }
 
 /** Where a file was read to. */

@@ -7,18 +7,29 @@ export interface Entry {
   readonly ns: bigint;
   readonly line: string;
   readonly labels: LabelSet;
+  /** Structured metadata, where the answer keeps it apart from the labels. */
+  readonly metadata?: LabelSet;
 }
 
 /** A stream as the API answers it. */
 export interface AnswerStream {
   readonly stream: LabelSet;
-  readonly values: readonly (readonly [ns: string, line: string, ...rest: unknown[]])[];
+  readonly values: readonly (readonly [ns: string, line: string, apart?: Apart])[];
+}
+
+/** What an answer with `categorize-labels` tells apart. */
+interface Apart {
+  readonly structuredMetadata?: LabelSet;
 }
 
 /** The lines of streams in one order of time; lines of one time stay in the order of the answer. */
 export function entriesOf(streams: readonly AnswerStream[], isForward: boolean): Entry[] {
   const entries = streams.flatMap(({ stream, values }) =>
-    values.map(([ns, line]): Entry => ({ ns: BigInt(ns), line, labels: stream })),
+    values.map(([ns, line, apart]): Entry => {
+      const metadata = apart?.structuredMetadata;
+      const entry = { ns: BigInt(ns), line, labels: stream };
+      return metadata === undefined ? entry : { ...entry, metadata };
+    }),
   );
   const sign = isForward ? 1 : -1;
   return entries.sort((a, b) => (a.ns < b.ns ? -sign : a.ns > b.ns ? sign : 0));

@@ -26,7 +26,7 @@ export interface Given<F extends Flags> {
   /** Flags, environment, context and defaults. */
   readonly flags: Values<F>;
   /** Whether a flag, a variable or the context set it. */
-  readonly isSet: (name: keyof F & string) => boolean;
+  isSet(name: keyof F & string): boolean;
   /** Flags that the command did not declare, as they came. */
   readonly rest: readonly string[];
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { queryLines, queryNumber, queryStreams } from "../testing/client.js";
 import {
@@ -70,10 +70,15 @@ describe("skald push", () => {
     const text = `time=${time} same\n`.repeat(5);
     writeFileSync(join(folder, "a.log"), text);
     writeFileSync(join(folder, "b.log.gz"), gzipSync(text));
-    const argv = [join(folder, "a.log"), join(folder, "b.log.gz"), "--label=app=files"];
+    // Two frames, as a file has that was appended to.
+    const frames = [text, text].map((one) => zstdCompressSync(one));
+    writeFileSync(join(folder, "c.zst"), Buffer.concat(frames));
+    const names = ["a.log", "b.log.gz", "c.zst"].map((name) => join(folder, name));
+    const argv = [...names, "--label=app=files"];
     expect(await push(argv)).toMatchObject({ code: 0 });
     expect(await queryLines(server.url, '{app="files", filename=~".*a.log"}')).toHaveLength(5);
     expect(await queryLines(server.url, '{app="files", filename=~".*gz"}')).toHaveLength(5);
+    expect(await queryLines(server.url, '{app="files", filename=~".*zst"}')).toHaveLength(10);
   });
 
   it("goes on where an earlier run was killed, and stores each line once", async () => {
