@@ -60,6 +60,7 @@ export const section = {
   sliceBytes: 42,
   replaces: 43,
   marks: 44,
+  runMetadataBytes: 45,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

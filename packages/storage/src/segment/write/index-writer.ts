@@ -5,7 +5,7 @@ import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { type SegmentLayout, type SortedBlock, writeStreams } from "../layout.js";
 import { hashBlockRows } from "../row-hash.js";
-import { LevelWriter, SliceWriter } from "../run-counts.js";
+import { LevelWriter, MetadataBytesWriter, SliceWriter } from "../run-counts.js";
 
 /** What the index says about the file as a whole. */
 interface IndexSummary {
@@ -62,9 +62,11 @@ export class SegmentIndexWriter {
   readonly #marks = new MarkWriter();
   readonly #levels = new LevelWriter();
   readonly #slices = new SliceWriter();
+  readonly #metadata: MetadataBytesWriter;
 
   constructor(layout: SegmentLayout, hasDigests: boolean) {
     this.#layout = layout;
+    this.#metadata = new MetadataBytesWriter(layout.metadataMore);
     this.#digests = hasDigests ? new DigestWriter() : undefined;
   }
 
@@ -73,6 +75,7 @@ export class SegmentIndexWriter {
     this.#hash(block);
     this.#levels.add(block);
     this.#slices.add(block);
+    this.#metadata.add(block);
   }
 
   #hash({ more, ...block }: SortedBlock): void {
@@ -127,6 +130,7 @@ export class SegmentIndexWriter {
     this.#marks.finish(sections);
     this.#levels.finish(sections);
     this.#slices.finish(sections);
+    this.#metadata.finish(sections);
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
   }
