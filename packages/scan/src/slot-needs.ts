@@ -21,7 +21,7 @@ import {
 import { blocksWithin } from "./dedup/minute-digests.js";
 import { lookOf } from "./scans/matches.js";
 import { MetricScans, measureScan, uncounted } from "./scans/metric.js";
-import { cutBlocks } from "./scans/volumes.js";
+import { cutBlocks, wholeRows } from "./scans/volumes.js";
 import { columnsOf, onlyTimestamps, readsLines, type ScanContext } from "./source/block-reader.js";
 import { numberMinutes, streamKey } from "./source/row-mask.js";
 import type { OpenSource, Source } from "./source/source.js";
@@ -75,7 +75,7 @@ export function missingOfMeasure(
   });
 }
 
-/** The missing indexes, and the missing times in blocks that headers cannot count. */
+/** The missing indexes, the missing times in blocks that headers cannot count, and all of those that other sources share. */
 export function missingOfVolumes(
   { plan, sources }: VolumeTask<LocalRef>,
   open: OpenSource,
@@ -83,7 +83,11 @@ export function missingOfVolumes(
 ): SlotRange[] {
   return inEach({ sources }, (scanned, ref) => {
     const view = viewOf(open(ref), scanned, plan);
-    return missingIn(view.source, blocksOf(cutBlocks(view, plan, context)), onlyTimes);
+    const { cut, shared } = cutBlocks(view, plan, context);
+    return [
+      ...missingIn(view.source, blocksOf(cut), onlyTimes),
+      ...missingIn(view.source, blocksOf(shared), columnsOf(wholeRows)),
+    ];
   });
 }
 

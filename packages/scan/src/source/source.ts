@@ -48,6 +48,10 @@ export interface Source {
   readonly digests?: (stream: number) => StreamDigests | undefined;
   /** A mark for each row of a block: rows with different marks differ. Undefined, or absent, when there are none. */
   readonly marks?: (block: number) => Uint32Array | undefined;
+  /** Bytes of names and values of structured metadata, of each run of a block; undefined when they were not counted. */
+  metadataBytes(block: number): Float64Array | undefined;
+  /** The same of all rows before each row of a block; only a head knows. */
+  readonly metadataOffsets?: (block: number) => Float64Array;
   /** Counts the rows of a run by `detected_level` without reading a page; undefined when the source does not know. */
   levels(block: number, run: number): LevelCounts | undefined;
   /** Counts the rows of a run by slices of time without reading a page; undefined when the source does not know. */
@@ -83,6 +87,7 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     refuse: (formula, wanted) => segment.refuse(formula, wanted),
     digests: (stream) => segment.digests(stream),
     marks: (block) => segment.marks(block),
+    metadataBytes: (block) => segment.metadataBytes(block),
     levels: (block, run) => segment.levels(block, run),
     slices: (block, run) => segment.slices(block, run),
     facts: (block) => segment.facts(block),
@@ -129,6 +134,15 @@ export function openHead(ref: HeadView): Source {
     blockCount: blocks.length,
     streams,
     refuse: () => false,
+    metadataBytes: (block) => {
+      const offsets = blocks[block]!.metadataOffsets();
+      const { count, rowStart } = blocks[block]!.runs;
+      const bytes = new Float64Array(count);
+      for (let run = 0; run < count; run++)
+        bytes[run] = offsets[rowStart[run + 1]!]! - offsets[rowStart[run]!]!;
+      return bytes;
+    },
+    metadataOffsets: (block) => blocks[block]!.metadataOffsets(),
     levels: (block, run) => countLevels(blocks[block]!, run),
     slices: () => undefined,
     facts: () => undefined,

@@ -63,6 +63,7 @@ export const section = {
   setTexts: 45,
   setKinds: 46,
   setRows: 47,
+  runMetadataBytes: 48,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

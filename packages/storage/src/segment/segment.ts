@@ -59,6 +59,8 @@ export interface Segment {
   digests(stream: number): StreamDigests | undefined;
   /** A mark of each row of a block: rows of different marks differ. Undefined when there are none. */
   marks(block: number): Uint32Array | undefined;
+  /** Bytes of names and values of structured metadata, of each run of a block; undefined when they were not counted. */
+  metadataBytes(block: number): Float64Array | undefined;
   /** The rows of a run by `detected_level`; undefined when they were not counted. */
   levels(block: number, run: number): LevelCounts | undefined;
   /** The rows of a run by slices of time; undefined when they were not counted. */

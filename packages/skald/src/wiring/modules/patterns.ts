@@ -157,8 +157,8 @@ function callsOf(
   };
 }
 
-/** Patterns are looked for in this many lines of a tenant per second; beyond that each line stands for several. */
-const maxLines = 4_000;
+/** Patterns are looked for in this many lines of a tenant per second, which take some 20 ms; beyond that each line stands for several. */
+const maxLines = 30_000;
 
 function samplerOf(
   learnerOf: (tenant: string, stream: string) => PatternIngester,

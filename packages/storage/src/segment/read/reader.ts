@@ -167,6 +167,10 @@ class OpenedSegment implements Segment {
     return this.#guard(() => this.#index.marksOf(block));
   }
 
+  metadataBytes(block: number) {
+    return this.#guard(() => this.#index.metadataBytesOf(block));
+  }
+
   levels(block: number, run: number) {
     return this.#guard(() => this.#index.levels()?.of(block, run));
   }
