@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
+import { challengesOf } from "../access/access.js";
 import { type HttpBody, type HttpResponse, textResponse } from "./route.js";
 
 /** Answers smaller than this are not worth compressing. */
@@ -142,6 +143,9 @@ export function errorAnswer(error: unknown): HttpResponse {
   if (!(error instanceof SkaldError)) return textResponse(errorStatus[errorCodeOf(error)], text);
   const end = error.code === "unauthenticated" ? "\n" : "";
   const answer = textResponse(error.status, text + end);
+  const challenges = challengesOf(error);
+  if (challenges !== undefined)
+    return { ...answer, headers: { ...answer.headers, "www-authenticate": challenges } };
   if (error.retryAfterSeconds === undefined) return answer;
   const seconds = String(Math.ceil(error.retryAfterSeconds));
   return { ...answer, headers: { ...answer.headers, "retry-after": seconds } };
