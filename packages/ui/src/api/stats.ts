@@ -1,4 +1,4 @@
-import { ApiError, callJson } from "./client.js";
+import { callJson } from "./client.js";
 import type { Span } from "./fields.js";
 
 /** What a query will read, by indexes and headers alone. */
@@ -22,7 +22,12 @@ interface ExplainedPart {
   readonly answeredBy: "headers" | "scan";
 }
 
-let served = true;
+let served = false;
+
+/** Says whether the server explains queries; until then it is not asked, because a browser reports each 404. */
+export function setExplains(explains: boolean): void {
+  served = explains;
+}
 
 /** The explanation of a query; undefined where the server has none to give. */
 export async function fetchExplanation(
@@ -32,15 +37,11 @@ export async function fetchExplanation(
   signal?: AbortSignal,
 ): Promise<Explanation | undefined> {
   if (!served) return undefined;
+  const params = { query, start: span.startNs, end: span.endNs, limit, direction: "backward" };
   try {
-    return await callJson<Explanation>("service/api/v1/explain", {
-      params: { query, start: span.startNs, end: span.endNs, limit, direction: "backward" },
-      signal,
-    });
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 404 || error.status === 405)) {
-      served = false;
-    }
+    return await callJson<Explanation>("service/api/v1/explain", { params, signal });
+  } catch {
+    // The query itself says what is wrong with it.
     return undefined;
   }
 }
