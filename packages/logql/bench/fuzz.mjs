@@ -6,7 +6,8 @@ import { readFileSync } from "node:fs";
 import { parseErrorDetail } from "../dist/syntax/errors.js";
 import { parseQuery } from "../dist/syntax/parser.js";
 import { printQuery } from "../dist/syntax/print.js";
-import { mutateQuery, seededRandom } from "../dist/testing/mutate.js";
+import { seededRandom } from "@skald/testkit";
+import { mutateQuery } from "../dist/testing/mutate.js";
 
 const count = Number(process.argv[2] ?? 1_000_000);
 const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31);

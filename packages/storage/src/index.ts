@@ -13,6 +13,7 @@ export { DirectoryLock } from "./directory-lock.js";
 export * from "./head/head-block.js";
 export * from "./head/head-view.js";
 export { type HeadBlockCapacity, headBlockBytes, maxMetadataCells } from "./head/layout.js";
+export * from "./object-store/asked-texts.js";
 export { FsStore } from "./object-store/fs-store.js";
 export * from "./object-store/keys.js";
 export { MemoryStore } from "./object-store/memory-store.js";

@@ -97,7 +97,7 @@ function countRuns({ table, plan, view, stats, context }: VolumeScan) {
   const shared: Candidate[] = [];
   const counted: number[] = [];
   table.open(view);
-  for (const { block, runs } of candidatesOf(view, plan, stats)) {
+  for (const { block, runs } of candidatesOf(view, plan, { stats })) {
     context.check();
     const header = source.runs(block);
     const hasExcluded = view.excludedOf(block) !== undefined;

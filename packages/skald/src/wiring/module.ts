@@ -19,7 +19,7 @@ import type { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { ScanPool } from "@skald/scan";
 import type { LocalRef, ObjectStore, SegmentCacheCleaner, SegmentCatalog } from "@skald/storage";
-import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
+import type { Access, RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import type { Connections } from "./peers.js";
 import type { OwnRing, ServiceRings } from "./rings.js";
@@ -30,6 +30,8 @@ export interface ModuleContext {
   readonly log: Logger;
   readonly build: BuildInfo;
   readonly metrics: Metrics;
+  /** Who may do what; undefined: everybody may do everything. */
+  readonly access?: Access | undefined;
   /** Ends the process in order; absent in tests and tools. */
   readonly endProcess?: ((reason: string) => void) | undefined;
 }

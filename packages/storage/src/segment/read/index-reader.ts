@@ -3,6 +3,7 @@ import { dayNs, internal } from "@skald/model";
 import { runningSum } from "../../bytes.js";
 import { zstd, zstdContentBytes } from "../../zstd.js";
 import { readDigests, readMarks } from "../digests.js";
+import { readFacts } from "../facts.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { ImageReader, type IndexImage, writeImage } from "../index-image.js";
 import { SectionReader, section } from "../index-sections.js";
@@ -121,6 +122,10 @@ export class SegmentIndex {
   /** The counts of the runs by slices of time; undefined when there are none. */
   readonly slices = lazy(() =>
     readSlices(this.#sections, this.blockCount, (block) => this.runs.of(block)),
+  );
+  /** What is known of the rows without their lines; undefined when nothing is. */
+  readonly facts = lazy(() =>
+    readFacts(this.#sections, this.blockCount, (block) => this.runs.of(block).rowStart.at(-1)!),
   );
 
   /** Bytes of the structured metadata of each run; undefined when there are none. */

@@ -1,6 +1,7 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
 import { DigestWriter, MarkWriter } from "../digests.js";
+import { RowSetWriter } from "../facts.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { type SegmentLayout, type SortedBlock, writeStreams } from "../layout.js";
@@ -63,11 +64,16 @@ export class SegmentIndexWriter {
   readonly #levels = new LevelWriter();
   readonly #slices = new SliceWriter();
   readonly #metadata: MetadataBytesWriter;
+  readonly #rowSets: RowSetWriter;
 
-  constructor(layout: SegmentLayout, hasDigests: boolean) {
+  constructor(
+    layout: SegmentLayout,
+    options: { readonly hasDigests: boolean; readonly texts: readonly string[] },
+  ) {
     this.#layout = layout;
     this.#metadata = new MetadataBytesWriter(layout.metadataMore);
-    this.#digests = hasDigests ? new DigestWriter() : undefined;
+    this.#digests = options.hasDigests ? new DigestWriter() : undefined;
+    this.#rowSets = new RowSetWriter(options.texts);
   }
 
   /** Adds what headers say about a block. Comes before its pages are encoded, which use the bytes in front of the lines. */
@@ -76,6 +82,7 @@ export class SegmentIndexWriter {
     this.#levels.add(block);
     this.#slices.add(block);
     this.#metadata.add(block);
+    this.#rowSets.add(block);
   }
 
   #hash({ more, ...block }: SortedBlock): void {
@@ -131,6 +138,7 @@ export class SegmentIndexWriter {
     this.#levels.finish(sections);
     this.#slices.finish(sections);
     this.#metadata.finish(sections);
+    this.#rowSets.finish(sections, lineBytes);
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
   }
