@@ -1,7 +1,8 @@
 import { render } from "preact";
 import { startList } from "./answer/list-state.js";
+import { startLiveState } from "./answer/live.js";
 import { startPanel } from "./answer/panel-state.js";
-import { App } from "./app.js";
+import { App, watchAlerts } from "./app.js";
 import { onKey } from "./explore/keys.js";
 import { startExplore } from "./explore/start.js";
 import { loadConfig, loadLimits } from "./state/config.js";
@@ -13,6 +14,8 @@ if (root !== null) render(<App />, root);
 document.addEventListener("keydown", onKey);
 startList();
 startPanel();
+startLiveState();
 void loadConfig();
 void loadLimits();
 startExplore();
+watchAlerts();

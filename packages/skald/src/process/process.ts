@@ -176,15 +176,19 @@ function runningProcess(listening: Service, group: ServiceGroup): Omit<RunningPr
   };
 }
 
+/** Throws if nobody said what a path needs. */
+function checkRights(parts: readonly ApiPart[]): void {
+  for (const { routes = [], rawRoutes = new Map(), socketRoutes = [] } of parts) {
+    for (const { path } of [...routes, ...socketRoutes]) needOf(path);
+    for (const path of rawRoutes.keys()) needOf(path);
+  }
+}
+
 function serverOf(
   parts: readonly ApiPart[],
   { config, log, metrics, access }: ModuleContext,
 ): HttpServer {
-  const paths = parts.flatMap(({ routes = [], rawRoutes = new Map(), socketRoutes = [] }) => [
-    ...[...routes, ...socketRoutes].map(({ path }) => path),
-    ...rawRoutes.keys(),
-  ]);
-  const needs = new Map(paths.map((path) => [path, needOf(path)]));
+  if (access !== undefined) checkRights(parts);
   const panics = metrics.counter("panic_total", "Requests that failed for a fault of the program.");
   const newerFiles = new NewerFiles(log);
   const server = new HttpServer({
@@ -192,8 +196,7 @@ function serverOf(
     routes: parts.flatMap(({ routes = [] }) => routes),
     rawRoutes: new Map(parts.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
     socketRoutes: parts.flatMap(({ socketRoutes = [] }) => socketRoutes),
-    authorize:
-      access && ((headers, path) => access.authorize(headers, needs.get(path) ?? needOf(path))),
+    authorize: access && ((headers, path) => access.authorize(headers, needOf(path))),
     onRequest: requestObserver(metrics),
     onCut: cutObserver(metrics, log, "http"),
     onCertificates: (error) => {

@@ -18,6 +18,7 @@ import { linesMax } from "../state/config.js";
 import { draft, navigate, oldestFirst, route, tenant } from "../state/explore.js";
 import { type Range, type RangeText, resolveRange, stepFor } from "../state/range.js";
 import { addToHistory } from "../state/saved.js";
+import { live, liveOver, liveRestart } from "./live-state.js";
 
 /** What the last query that ran was, and what came of it. */
 export interface Answer {
@@ -37,6 +38,7 @@ export interface Answer {
 export interface Histogram {
   readonly fromMs: number;
   readonly stepMs: number;
+  readonly buckets: number;
   readonly counts: ReadonlyMap<Level, Float64Array>;
   readonly total: number;
 }
@@ -77,7 +79,11 @@ export function runQuery(how: "push" | "replace" = "push"): void {
   attempt = 0;
   navigate({ q: text, ...(text === route.peek().q ? {} : { line: "" }) }, how);
   addToHistory(text);
-  void start(text, expr);
+  if (live.peek()) liveRestart.peek()?.();
+  else {
+    liveOver.value++;
+    void start(text, expr);
+  }
 }
 
 /** Changes the query's text and runs it: what every click on a value does. */
@@ -174,7 +180,7 @@ async function countByLevel(base: Base, log: LogExpr, signal: AbortSignal): Prom
   const ordered = new Map(
     levels.filter((level) => counts.has(level)).map((level) => [level, counts.get(level)!]),
   );
-  pending = { fromMs, stepMs: step * 1000, counts: ordered, total };
+  pending = { fromMs, stepMs: step * 1000, buckets: count, counts: ordered, total };
   histogram.value = pending;
 }
 

@@ -8,6 +8,7 @@ import { ticksFor, timeTicks } from "./scale.js";
 export interface HistogramData {
   readonly fromMs: number;
   readonly stepMs: number;
+  readonly buckets: number;
   readonly counts: ReadonlyMap<Level, Float64Array>;
   readonly total: number;
 }
@@ -43,7 +44,7 @@ export function Histogram(props: HistogramProps) {
   useEffect(() => {
     if (canvas.current !== null && width.value > 0) draw(canvas.current, props);
   }, [data, props.hidden, props.covered?.join(), zone, props.theme, width.value]);
-  const buckets = bucketCount(data);
+  const { buckets } = data;
   const bucketAt = (event: PointerEvent) => {
     const area = canvas.current!.getBoundingClientRect();
     const share = (event.clientX - area.left - box.left) / (area.width - box.left - box.right);
@@ -113,14 +114,9 @@ function Tip(props: { data: HistogramData; zone: Zone; bucket: number; x: number
   );
 }
 
-function bucketCount({ counts }: HistogramData): number {
-  for (const row of counts.values()) return row.length;
-  return 1;
-}
-
 /** The chart in a sentence, for those who do not see it. */
 function sentence(data: HistogramData, zone: Zone): string {
-  const sums = Array.from({ length: bucketCount(data) }, (_, at) =>
+  const sums = Array.from({ length: data.buckets }, (_, at) =>
     [...data.counts.values()].reduce((sum, row) => sum + (row[at] ?? 0), 0),
   );
   const most = sums.indexOf(Math.max(...sums));
@@ -140,7 +136,7 @@ function draw(canvas: HTMLCanvasElement, props: HistogramProps): void {
   pen.scale(density, density);
   const look = getComputedStyle(canvas);
   const color = (name: string) => look.getPropertyValue(name).trim();
-  const buckets = bucketCount(data);
+  const { buckets } = data;
   const shown = levels.filter((level) => data.counts.has(level) && !hidden.has(level));
   const sumAt = (at: number) =>
     shown.reduce((sum, level) => sum + (data.counts.get(level)![at] ?? 0), 0);

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { shareLink, zoomOut } from "../answer/clicks.js";
 import {
   closeLine,
   moveBy,
@@ -11,13 +12,14 @@ import {
   tab,
   togglePin,
 } from "../answer/list-state.js";
+import { clearLive, resumeLive, toggleLive } from "../answer/live.js";
+import { live } from "../answer/live-state.js";
 import { runQuery } from "../answer/run.js";
-import { zoomOut } from "../answer/zoom.js";
 import { copyText } from "../lines/selection.js";
 import { copy } from "../parts/toast.js";
 import { navigate, oldestFirst, raw, route, theme, wrap } from "../state/explore.js";
-import { shareLink } from "./explore.js";
 import { formatDraft, timeOpen } from "./query-bar.js";
+import { downloadOpen } from "./toolbar.js";
 
 /** Whether the list of keys is open. */
 export const keysOpen = signal(false);
@@ -37,6 +39,8 @@ export const exploreKeys: readonly Key[] = [
   { keys: "/", says: "go to the query", run: focus("query") },
   { keys: "F", says: "find a field", run: focus("find-field") },
   { keys: "T", says: "time range", run: () => (timeOpen.value = !timeOpen.value) },
+  { keys: "L", says: "live", run: toggleLive },
+  { keys: "End", says: "the last line; live goes on", run: toEnd },
   { keys: "J", says: "next line", run: () => moveBy(1) },
   { keys: "K", says: "line before", run: () => moveBy(-1) },
   { keys: "Shift+J", says: "select one more line", run: () => moveBy(1, true) },
@@ -45,7 +49,7 @@ export const exploreKeys: readonly Key[] = [
   { keys: "Ctrl+C", says: "copy the selected lines", run: copySelected },
   { keys: "Enter", says: "open the line", run: () => openRow(selection.at) },
   { keys: "Esc", says: "close", run: () => opened.peek() !== undefined && closeLine() },
-  { keys: "C", says: "context of the line", run: showContext },
+  { keys: "C", says: "context of the line; live: clear", run: showContext },
   { keys: "+", says: "only lines with the value in focus", run: filterFocused("Only") },
   { keys: "-", says: "only lines without it", run: filterFocused("Not") },
   { keys: "P", says: "pin the line", run: () => togglePin(source.peek().at(selection.at)) },
@@ -58,7 +62,8 @@ export const exploreKeys: readonly Key[] = [
   },
   { keys: "O", says: "newest or oldest first", run: turnOrder },
   { keys: "Z", says: "zoom out", run: zoomOut },
-  { keys: "S", says: "copy a link with absolute times", run: shareLink },
+  { keys: "D", says: "download all that matches", run: () => (downloadOpen.value = true) },
+  { keys: "S", says: "copy a link with absolute times", run: () => shareLink() },
   { keys: "1", says: "lines", run: () => navigate({ view: "lines" }) },
   { keys: "2", says: "table", run: () => navigate({ view: "table" }) },
   { keys: "3", says: "patterns", run: () => navigate({ view: "patterns" }) },
@@ -72,7 +77,17 @@ function turnOrder(): void {
   runQuery();
 }
 
+function toEnd(): void {
+  if (live.peek()) resumeLive();
+  else pickRow(source.peek().count - 1);
+}
+
 function showContext(): void {
+  if (live.peek()) clearLive();
+  else openContext();
+}
+
+function openContext(): void {
   tab.value = "context";
   if (opened.peek() === undefined) openRow(Math.max(0, selection.at));
 }
@@ -104,6 +119,9 @@ function filterFocused(word: "Only" | "Not"): () => void {
 export const everywhereKeys: readonly Key[] = [
   { keys: "?", says: "this list", run: () => (keysOpen.value = !keysOpen.value) },
   { keys: "g e", says: "Explore", run: () => navigate({ screen: "explore" }) },
+  { keys: "g s", says: "Streams", run: () => navigate({ screen: "streams" }) },
+  { keys: "g a", says: "Alerts", run: () => navigate({ screen: "alerts" }) },
+  { keys: "g y", says: "System", run: () => navigate({ screen: "system" }) },
   {
     keys: "g t",
     says: "dark or light",

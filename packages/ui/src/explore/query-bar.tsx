@@ -1,5 +1,7 @@
 import { signal, useComputed, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { toggleLive } from "../answer/live.js";
+import { live } from "../answer/live-state.js";
 import { labels, sheetOpen } from "../answer/panel-state.js";
 import { busy, cancel, editQuery, runQuery, setRange } from "../answer/run.js";
 import { fetchFields, fetchFieldValues, fetchLabels, fetchLabelValues } from "../api/fields.js";
@@ -9,7 +11,7 @@ import type { Sources } from "../query/complete.js";
 import { formatted, tryParse } from "../query/derive.js";
 import { Editor } from "../query/editor.js";
 import { type Problem, problemOf } from "../query/problem.js";
-import { chipsFolded, draft, route } from "../state/explore.js";
+import { chipsFolded, draft, regexChecked, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
 import { history, saved, unsave } from "../state/saved.js";
 import { Cost } from "./cost.js";
@@ -47,7 +49,10 @@ export function QueryBar() {
   const sources = useRef<Sources>(undefined);
   sources.current ??= makeSources();
   const place = useRef(-1);
-  const problem = useComputed<Problem | undefined>(() => problemOf(draft.value, caret.value));
+  const problem = useComputed<Problem | undefined>(() => {
+    regexChecked.value;
+    return problemOf(draft.value, caret.value);
+  });
   const good = useRef(draft.value);
   if (problem.value === undefined && draft.value !== "") good.current = draft.value;
   const isSaved = saved.value.some(({ query }) => query === draft.value);
@@ -106,6 +111,18 @@ export function QueryBar() {
         >
           <Icon name="filter" />
           Fields
+        </button>
+        <button
+          class={`button wide${live.value ? " on" : ""}`}
+          type="button"
+          id="live"
+          title="Follow new lines (L)"
+          aria-pressed={live.value}
+          disabled={tryParse(draft.value)?.kind !== "log"}
+          onClick={toggleLive}
+        >
+          <Icon name={live.value ? "stop" : "play"} />
+          Live
         </button>
         {busy.value ? (
           <button class="button primary" type="button" id="run" onClick={cancel}>

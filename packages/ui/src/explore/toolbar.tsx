@@ -1,4 +1,7 @@
+import { signal } from "@preact/signals";
 import { hidden, source } from "../answer/list-state.js";
+import { liveInfo, resumeLive } from "../answer/live.js";
+import { live, livePause } from "../answer/live-state.js";
 import { answer, editQuery, grown, histogram, loadingMore } from "../answer/run.js";
 import type { Level } from "../api/lines.js";
 import { formatCount, formatWhole } from "../parts/format.js";
@@ -13,15 +16,22 @@ const viewNames: readonly (readonly [View, string, IconName])[] = [
   ["patterns", "Patterns", "patterns"],
 ];
 
+/** Whether the window for downloads is open. */
+export const downloadOpen = signal(false);
+
 /** Levels with their counts, how much of the answer the list has, and the views. */
 export function Toolbar() {
   const { view } = route.value;
   return (
     <div class="tools-row" role="toolbar" aria-label="View">
       <Legend />
-      <span class="count" id="count">
-        {countText()}
-      </span>
+      {live.value ? (
+        <LiveState />
+      ) : (
+        <span class="count" id="count">
+          {countText()}
+        </span>
+      )}
       <div class="views">
         {viewNames.map(([name, label, icon], at) => (
           <button
@@ -48,7 +58,38 @@ export function Toolbar() {
       >
         <Icon name="wrap" />
       </button>
+      <button
+        class="tool"
+        type="button"
+        id="download"
+        title="Download all that matches (D)"
+        aria-label="Download all that matches"
+        disabled={answer.value?.log === undefined}
+        onClick={() => (downloadOpen.value = true)}
+      >
+        <Icon name="download" />
+      </button>
     </div>
+  );
+}
+
+/** How fast lines come, what was dropped, and what waits while somebody reads. */
+function LiveState() {
+  const { rate, dropped, waiting, broken } = liveInfo.value;
+  return (
+    <span class="count" id="count">
+      {broken !== undefined && <b>{broken}; trying again. </b>}
+      {rate} lines/s
+      {dropped > 0 && `, ${formatWhole(dropped)} dropped`}
+      {livePause.value && (
+        <>
+          {" "}
+          <button class="link" type="button" id="resume" title="Go on (End)" onClick={resumeLive}>
+            paused, {formatWhole(waiting)} new
+          </button>
+        </>
+      )}
+    </span>
   );
 }
 

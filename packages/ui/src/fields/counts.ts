@@ -66,7 +66,7 @@ export async function countValues(
 }
 
 /** Counts the values of a field; lines that a parser cannot read would else make the whole answer an error. */
-export function countQuery(field: CountedField, log: LogExpr, span: Span, limit: number): string {
+function countQuery(field: CountedField, log: LogExpr, span: Span, limit: number): string {
   const hasKind = log.stages.some(({ kind }) => kind === field.parser);
   const parser = field.parser === undefined || field.isLabel || hasKind ? "" : ` | ${field.parser}`;
   const ms = (BigInt(span.endNs) - BigInt(span.startNs)) / 1_000_000n;

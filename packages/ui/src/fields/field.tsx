@@ -18,6 +18,8 @@ export interface PanelProps {
   readonly sheet: boolean;
   readonly onOpen: (names: readonly string[]) => void;
   readonly onFilter: (name: string, value: string, negated: boolean, origin: Origin) => void;
+  /** Removes the sample logs; undefined where there are none, or nothing can be deleted. */
+  readonly onRemoveSample: (() => void) | undefined;
   readonly onGraph: (name: string, parser: string | undefined) => void;
 }
 

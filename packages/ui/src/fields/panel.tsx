@@ -56,6 +56,13 @@ export function FieldPanel(props: PanelProps) {
           onToggle={() => toggle(name)}
         />
       ))}
+      {props.onRemoveSample !== undefined && (
+        <div class="note-row">
+          <button type="button" onClick={props.onRemoveSample}>
+            Remove the sample logs
+          </button>
+        </div>
+      )}
     </aside>
   );
 }

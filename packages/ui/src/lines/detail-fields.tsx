@@ -81,46 +81,46 @@ function FieldLine(at: { name: string; value: string; origin: Origin; props: Fie
             {text} ↗
           </a>
         )}
+        <span class="acts">
+          <button
+            class="plus"
+            type="button"
+            aria-label={`Only ${name} ${value.slice(0, 60)}`}
+            title="Only lines with this value (+)"
+            onClick={() => onFilter(label, value, false, origin)}
+          >
+            +
+          </button>
+          <button
+            class="plus"
+            type="button"
+            aria-label={`Not ${name} ${value.slice(0, 60)}`}
+            title="Only lines without this value (-)"
+            onClick={() => onFilter(label, value, true, origin)}
+          >
+            −
+          </button>
+          <button
+            class="plus extra"
+            type="button"
+            aria-label={`Copy ${name}`}
+            title="Copy"
+            onClick={() => void copy(value, name)}
+          >
+            ⧉
+          </button>
+          <button
+            class="plus extra"
+            type="button"
+            aria-pressed={columns.includes(label)}
+            aria-label={`Column ${name}`}
+            title="A column of the table"
+            onClick={() => onColumn(label)}
+          >
+            ▥
+          </button>
+        </span>
       </dd>
-      <span class="acts">
-        <button
-          class="plus"
-          type="button"
-          aria-label={`Only ${name} ${value.slice(0, 60)}`}
-          title="Only lines with this value (+)"
-          onClick={() => onFilter(label, value, false, origin)}
-        >
-          +
-        </button>
-        <button
-          class="plus"
-          type="button"
-          aria-label={`Not ${name} ${value.slice(0, 60)}`}
-          title="Only lines without this value (-)"
-          onClick={() => onFilter(label, value, true, origin)}
-        >
-          −
-        </button>
-        <button
-          class="plus extra"
-          type="button"
-          aria-label={`Copy ${name}`}
-          title="Copy"
-          onClick={() => void copy(value, name)}
-        >
-          ⧉
-        </button>
-        <button
-          class="plus extra"
-          type="button"
-          aria-pressed={columns.includes(label)}
-          aria-label={`Column ${name}`}
-          title="A column of the table"
-          onClick={() => onColumn(label)}
-        >
-          ▥
-        </button>
-      </span>
     </div>
   );
 }

@@ -44,12 +44,12 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         ref={box}
         onKeyDown={onKeyDown}
       >
-        <header>
+        <div class="head-row">
           <h2>{title}</h2>
           <button class="tool" type="button" aria-label="Close" onClick={onClose}>
             <Icon name="close" />
           </button>
-        </header>
+        </div>
         {children}
       </div>
     </div>

@@ -77,6 +77,7 @@ export function Editor(props: EditorProps) {
           id="suggestions"
           role="listbox"
           aria-label="Suggestions"
+          tabIndex={-1}
           ref={suggest.place}
         >
           {offers.value.map((offer, index) => (

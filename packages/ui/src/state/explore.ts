@@ -16,6 +16,9 @@ export const theme = signal<"dark" | "light">(
   ),
 );
 
+/** Whether the parser checks regular expressions, for which it needs a part that is loaded later. */
+export const regexChecked = signal(false);
+
 /** How lines are shown; kept by this browser. */
 export const wrap = signal(recall("wrap", false));
 export const raw = signal(recall("raw", false));

@@ -1,8 +1,8 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
+import { zoom } from "../answer/clicks.js";
 import { answer } from "../answer/run.js";
-import { zoom } from "../answer/zoom.js";
 import { SeriesLegend, SeriesName } from "../chart/legend.js";
 import type { ChartMode, MetricChartProps } from "../chart/metric-chart.js";
 import { drawnSeries } from "../chart/series.js";

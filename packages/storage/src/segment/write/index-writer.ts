@@ -63,8 +63,8 @@ export class SegmentIndexWriter {
   readonly #marks = new MarkWriter();
   readonly #levels = new LevelWriter();
   readonly #slices = new SliceWriter();
-  readonly #metadata: MetadataBytesWriter;
   readonly #rowSets: RowSetWriter;
+  readonly #metadata: MetadataBytesWriter;
 
   constructor(
     layout: SegmentLayout,
@@ -81,8 +81,8 @@ export class SegmentIndexWriter {
     this.#hash(block);
     this.#levels.add(block);
     this.#slices.add(block);
-    this.#metadata.add(block);
     this.#rowSets.add(block);
+    this.#metadata.add(block);
   }
 
   #hash({ more, ...block }: SortedBlock): void {
@@ -137,8 +137,8 @@ export class SegmentIndexWriter {
     this.#marks.finish(sections);
     this.#levels.finish(sections);
     this.#slices.finish(sections);
-    this.#metadata.finish(sections);
     this.#rowSets.finish(sections, lineBytes);
+    this.#metadata.finish(sections);
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
   }
