@@ -12,7 +12,7 @@ import {
 } from "@skald/logql";
 import type { NeedleFormula, ReadStats, RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
-import { BlockReader, type ScanContext } from "../source/block-reader.js";
+import { BlockReader, readsLines, type ScanContext } from "../source/block-reader.js";
 import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
@@ -74,7 +74,7 @@ function readCandidates(
       } catch (error) {
         throw withAllLabels(error, { plan, view, candidate, context });
       }
-      countRead(stats, view, candidate, scan.needs.lines);
+      countRead(stats, view, candidate, reader.readsLines(candidate.block));
     }
   } finally {
     stats.compressedBytes += reader.readBytes;
@@ -221,7 +221,11 @@ function metricBlocks(plan: LeafPlan, context: Pick<ScanContext, "check">): Find
     scans
       .split(view)
       .flatMap(({ scan, candidates }) =>
-        scan.needs.lines ? uncounted(scan, view, candidates, context) : [],
+        scan.needs.lines
+          ? uncounted(scan, view, candidates, context).filter(({ block }) =>
+              readsLines(view.source, scan.needs, block),
+            )
+          : [],
       );
 }
 

@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BlockFacts,
   type Labels,
   type LevelCounts,
   type Matcher,
@@ -58,10 +59,14 @@ export interface Segment {
   digests(stream: number): StreamDigests | undefined;
   /** A mark of each row of a block: rows of different marks differ. Undefined when there are none. */
   marks(block: number): Uint32Array | undefined;
+  /** Bytes of names and values of structured metadata, of each run of a block; undefined when they were not counted. */
+  metadataBytes(block: number): Float64Array | undefined;
   /** The rows of a run by `detected_level`; undefined when they were not counted. */
   levels(block: number, run: number): LevelCounts | undefined;
   /** The rows of a run by slices of time; undefined when they were not counted. */
   slices(block: number, run: number): TimeSlices | undefined;
+  /** What is known of the rows of a block without their lines; undefined when nothing is. */
+  facts(block: number): BlockFacts | undefined;
   /** Names of the structured metadata that a block has; blocks with the same names share one list. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;

@@ -58,6 +58,16 @@ export class BlockRuns {
     return this.#tables[block];
   }
 
+  /** The number of all runs. */
+  get count(): number {
+    return this.#columns.stream.length;
+  }
+
+  /** The runs of a block, among all: [from, to). */
+  placesOf(block: number): [from: number, to: number] {
+    return [this.#columns.first[block]!, this.#columns.first[block + 1]!];
+  }
+
   /** Calls back for each run of a stream, in order; streams ascend over the runs, so nothing else is looked at. */
   forEachOf(wanted: number, visit: (block: number, run: number) => void): void {
     const { first, stream } = this.#columns;
