@@ -63,6 +63,17 @@ export const section = {
   setTexts: 45,
   setKinds: 46,
   setRows: 47,
+  fieldNames: 48,
+  fieldFamilies: 49,
+  fieldBlocks: 50,
+  fieldIrregular: 51,
+  fieldOffsets: 52,
+  fieldHeaderBytes: 53,
+  fieldLevelBytes: 54,
+  fieldStoredBytes: 55,
+  fieldRawBytes: 56,
+  fieldValues: 57,
+  fieldCrcs: 58,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;
