@@ -228,8 +228,13 @@ export class Compactor {
 
 /** The metrics of runs over all tables, under the names that dashboards of compactors ask for. */
 function runMetrics(metrics: Metrics, name: string, endOfLast: "_operation" | "") {
+  const operations = metrics.counter(`${name}_operation_total`, "Runs over all tables.", [
+    "status",
+  ]);
+  // A rate needs the series before its first failure.
+  for (const status of ["success", "failure"]) operations.inc({ status }, 0);
   return {
-    operations: metrics.counter(`${name}_operation_total`, "Runs over all tables.", ["status"]),
+    operations,
     seconds: metrics.gauge(
       `${name}_operation_duration_seconds`,
       "Time of the last run over all tables that ended.",

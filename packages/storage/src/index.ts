@@ -45,6 +45,7 @@ export {
   verifySegment,
 } from "./segment/verify/verify-segment.js";
 export type { SealedSegment } from "./segment/write/writer.js";
+export { cachedKeyOf } from "./segment-cache/cache-file.js";
 export * from "./segment-cache/cached-segment.js";
 export * from "./segment-cache/segment-cache.js";
 export { DirectorySyncs, makeLastingDirectory, syncInTurn } from "./syncs.js";

@@ -14,7 +14,7 @@ import {
   StreamKeys,
   type StreamLabels,
 } from "./block-selection.js";
-import { accumulators, CellTable, SampleColumns } from "./cells.js";
+import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
 import { FieldSeries } from "./field-series.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
 import {
@@ -96,7 +96,7 @@ class LeafScan implements MetricScan {
     this.#grid = new WindowGrid(leaf);
     this.#index = new SeriesIndex(leaf.maxSeries);
     this.#cells = new CellTable(leaf.mode, leaf.maxCells);
-    this.#samples = new SampleColumns(leaf.maxCells);
+    this.#samples = new SampleColumns(leaf.maxCells, wantsTimes(leaf));
     this.#pipeline = new PipelineSeries(leaf, this.#index, check);
     this.#fields = FieldSeries.of(leaf, this.#index, check);
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
@@ -159,7 +159,7 @@ class LeafScan implements MetricScan {
     const { mode } = this.#leaf;
     const labels: readonly Labels[] = this.#index.labels;
     if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
-    return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
+    return partialOfSamples(labels, this.#cells, this.#samples);
   }
 
   /** Counts a run level by level. */
@@ -300,7 +300,7 @@ class LeafScan implements MetricScan {
     const batch = pipeline.process(block, streams, selection);
     this.#streamKeys.start(block, streams);
     const { mode } = this.#leaf;
-    const needsTimes = mode === "first" || mode === "last" || mode === "samples";
+    const needsTimes = keepsEnd(mode) || (mode === "samples" && wantsTimes(this.#leaf));
     const lines = batch.lines ?? (mode === "bytes" ? block.lines() : undefined);
     const added = {
       count: batch.count,

@@ -7,6 +7,7 @@ import {
   type PageSet,
   SlotsMissing,
 } from "@skald/storage";
+import type { KeptBlocks } from "./kept-blocks.js";
 import type { Source } from "./source.js";
 
 /** Blocks whose pages are fetched with one read per column: about 4 MiB of raw lines. */
@@ -29,6 +30,8 @@ export interface ScanContext {
   readonly check: () => void;
   /** Takes the decompressed pages; fresh memory takes them when absent. */
   readonly memory?: ScanMemory;
+  /** Where blocks of small log queries are kept, if at all. */
+  readonly kept?: KeptBlocks;
 }
 
 /** The needs of a scan that looks at times alone. */

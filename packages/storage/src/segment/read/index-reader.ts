@@ -8,7 +8,7 @@ import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { ImageReader, type IndexImage, writeImage } from "../index-image.js";
 import { SectionReader, section } from "../index-sections.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../layout.js";
-import { readLevels, readSlices } from "../run-counts.js";
+import { readLevels, readMetadataBytes, readSlices } from "../run-counts.js";
 import { wrongChecksum } from "../segment.js";
 import { decodeStreams, StreamTable } from "../streams.js";
 import { BlockRuns, decodeRuns, RunColumns, runParts } from "./runs.js";
@@ -136,6 +136,9 @@ export class SegmentIndex {
     this.#sections.has(section.fieldNames) ? this.#sections.texts(section.fieldNames) : [],
   );
 
+  /** Bytes of the structured metadata of each run; undefined when there are none. */
+  readonly metadataBytes = lazy(() => readMetadataBytes(this.#sections, this.runs.count));
+
   constructor(image: IndexImage) {
     const reader = new ImageReader(image);
     const sections = new SectionReader(reader.bytes(parts.sections));
@@ -206,6 +209,11 @@ export class SegmentIndex {
     let from = 0;
     for (let before = 0; before < block; before++) from += rowsOf(before);
     return marks.subarray(from, from + rowsOf(block));
+  }
+
+  /** Bytes of the structured metadata of the runs of a block. */
+  metadataBytesOf(block: number): Float64Array | undefined {
+    return this.metadataBytes()?.subarray(...this.runs.placesOf(block));
   }
 
   #readNames(block: number): string[] {

@@ -23,6 +23,7 @@ import {
   corruptSegmentOf,
   type LabelTable,
   type PageSet,
+  type RunsWithin,
   type Segment,
 } from "../segment.js";
 import { type ByteRange, PageReader, pageSet, segmentBlock } from "./block.js";
@@ -154,12 +155,20 @@ class OpenedSegment implements Segment {
     this.#index.runs.forEachOf(stream, visit);
   }
 
+  blocksOf(streams: Uint32Array, within?: RunsWithin): Uint32Array {
+    return this.#index.runs.blocksOf(streams, within);
+  }
+
   digests(stream: number) {
     return this.#guard(() => this.#index.digests()?.of(stream));
   }
 
   marks(block: number) {
     return this.#guard(() => this.#index.marksOf(block));
+  }
+
+  metadataBytes(block: number) {
+    return this.#guard(() => this.#index.metadataBytesOf(block));
   }
 
   levels(block: number, run: number) {

@@ -6,7 +6,7 @@ import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { type SegmentLayout, type SortedBlock, writeStreams } from "../layout.js";
 import { hashBlockRows } from "../row-hash.js";
-import { LevelWriter, SliceWriter } from "../run-counts.js";
+import { LevelWriter, MetadataBytesWriter, SliceWriter } from "../run-counts.js";
 import type { FieldWriter } from "./fields.js";
 
 /** What the index says about the file as a whole. */
@@ -79,12 +79,14 @@ export class SegmentIndexWriter {
   readonly #levels = new LevelWriter();
   readonly #slices = new SliceWriter();
   readonly #rowSets: RowSetWriter;
+  readonly #metadata: MetadataBytesWriter;
 
   constructor(
     layout: SegmentLayout,
     options: { readonly hasDigests: boolean; readonly texts: readonly string[] },
   ) {
     this.#layout = layout;
+    this.#metadata = new MetadataBytesWriter(layout.metadataMore);
     this.#digests = options.hasDigests ? new DigestWriter() : undefined;
     this.#rowSets = new RowSetWriter(options.texts);
   }
@@ -95,6 +97,7 @@ export class SegmentIndexWriter {
     this.#levels.add(block);
     this.#slices.add(block);
     this.#rowSets.add(block);
+    this.#metadata.add(block);
   }
 
   #hash({ more, ...block }: SortedBlock): void {
@@ -151,6 +154,7 @@ export class SegmentIndexWriter {
     this.#levels.finish(sections);
     this.#slices.finish(sections);
     this.#rowSets.finish(sections, lineBytes);
+    this.#metadata.finish(sections);
     fields.finish(sections);
     if (fields.names.length > 0) {
       sections.numbers(section.fieldOffsets, offsetsOf(this.#fieldGroups));
