@@ -4,7 +4,7 @@ import type { Host } from "./shell/command.js";
 export { isCommandLine } from "./table.js";
 
 /** What the program knows of the server's configuration. */
-export interface ProgramHost extends Pick<Host, "checkConfig" | "startServer"> {
+export interface ProgramHost extends Pick<Host, "checkConfig" | "openThreads" | "startServer"> {
   /** Turns flags of the server into the options of a bucket; throws for flags that it cannot understand. */
   readonly bucketOf: (flags: readonly string[]) => S3Options;
 }

@@ -65,9 +65,14 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "writes all lines of a query to a file",
     load: async () => (await import("./move/export.js")).exportLines,
   },
-  import: {
-    says: "copies lines from a Loki or Skald, and compares the counts",
+  "import loki": {
+    says: "copies lines from a running Loki or Skald, and compares the counts",
+    also: ["import"],
     load: async () => (await import("./move/import.js")).importLines,
+  },
+  "import loki-store": {
+    says: "copies the object store of a Loki into the store of a Skald",
+    load: async () => (await import("./move/import-store.js")).importStore,
   },
   "rules check": {
     says: "checks files of rules",
@@ -117,6 +122,14 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "removes a context",
     load: async () => (await import("./manage/contexts.js")).contextRemove,
   },
+  "auth hash": {
+    says: "hashes a password for the users file",
+    load: async () => (await import("./manage/auth.js")).authHash,
+  },
+  "auth token": {
+    says: "makes a token for the users file",
+    load: async () => (await import("./manage/auth.js")).authToken,
+  },
   "config check": {
     says: "checks a configuration of the server",
     load: async () => (await import("./manage/config.js")).configCheck,
@@ -130,7 +143,7 @@ export const table: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./check/commands.js")).inspect,
   },
   verify: {
-    says: "checks every checksum of a folder or a bucket",
+    says: "checks every checksum of a folder or a bucket, or that nothing of a delete request is left",
     load: async () => (await import("./check/commands.js")).verifyStore,
   },
   canary: {
@@ -148,6 +161,8 @@ export const groups: Readonly<Record<string, string>> = {
   rules: "checks files of rules, and brings them to a server",
   delete: "has lines deleted",
   context: "names connections to servers",
+  import: "copies lines from a Loki",
+  auth: "makes entries of the users file",
   config: "checks a configuration of the server",
 };
 

@@ -1,4 +1,3 @@
-export type * from "./agreement.js";
 export type * from "./call.js";
 export type * from "./catalog.js";
 export * from "./codec/encoded.js";
@@ -10,6 +9,4 @@ export type * from "./querier.js";
 export type * from "./rules.js";
 export type * from "./scan.js";
 export type * from "./scheduler.js";
-export type * from "./source.js";
 export type * from "./tail.js";
-export type * from "./volume.js";

@@ -1,9 +1,7 @@
 import type { Batch, Matcher, TimeRange } from "@skald/model";
-import type { MinuteDigests } from "./agreement.js";
-import type { CallOptions } from "./call.js";
-import type { HeldChanges, HeldChangesRequest, QueryShare } from "./querier.js";
-import type { Scanner } from "./scan.js";
-import type { SourceRef } from "./source.js";
+import type { CallOptions, QueryShare } from "./call.js";
+import type { HeldChanges, HeldChangesRequest } from "./querier.js";
+import type { MinuteDigests, Scanner, SourceRef } from "./scan.js";
 
 /** Holds new rows until they are in the object store, and scans what it holds. */
 export interface Ingester extends Scanner {

@@ -1,16 +1,7 @@
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import type { BytesColumn, Labels, Matcher, QueryStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
-import type { VolumeCells, VolumePlan } from "./volume.js";
-
-/** Whose query it is, and how much work it is. */
-export interface QueryShare {
-  readonly tenant: string;
-  /** Who asks within the tenant, from the outside in (`X-Service-Actor-Path`). */
-  readonly actors: readonly string[];
-  /** Bytes of lines that the whole query may have to read, as far as is known. */
-  readonly cost: number;
-}
+import type { VolumeCells, VolumePlan } from "./scan.js";
 
 /** Every kind of question that a querier answers. */
 export interface QueryKinds {

@@ -1,16 +1,6 @@
 import type { LeafPlan, LogExpr, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
-import type { Matcher, ReadStats, SegmentRef, TimeRange } from "@skald/model";
-import type {
-  DigestTask,
-  MinuteDigests,
-  PlacedHashes,
-  RowHashTask,
-  SkippedMinutes,
-} from "./agreement.js";
-import type { CallOptions } from "./call.js";
-import type { QueryShare } from "./querier.js";
-import type { SourceRef, TaskSource } from "./source.js";
-import type { VolumeCells, VolumePlan } from "./volume.js";
+import type { Labels, Matcher, ReadStats, SegmentRef, TimeRange } from "@skald/model";
+import type { CallOptions, QueryShare } from "./call.js";
 
 /** Every kind of scan: what it is asked, about sources that are named by `Ref`, and what it answers. */
 export interface ScanKinds<Ref> {
@@ -70,6 +60,30 @@ export interface ScanOptions extends CallOptions {
   readonly background?: boolean;
 }
 
+/** Something that can be scanned where it is held: a sealed segment, or an unsealed head of an ingester. */
+export type SourceRef = SegmentRef | HeadRef;
+
+/** A head as a view of it was selected: it can be scanned until that view is released. */
+export interface HeadRef {
+  readonly kind: "head";
+  readonly id: string;
+  readonly tenant: string;
+  /** ns since the epoch, inclusive */
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+  /** The selection that holds it. */
+  readonly view: string;
+  /** The ingester that holds it, where there are several. */
+  readonly instance?: string;
+  /** Memory of its blocks: what a scan of all of them reads at most. */
+  readonly sizeBytes: number;
+}
+
+/** A source of a task. */
+export interface TaskSource<Ref = SourceRef> {
+  readonly ref: Ref;
+}
+
 /** What a scan can run: a log query, or one range aggregation of a metric query. */
 export type ScanPlan = LeafPlan | LogPlan;
 
@@ -85,7 +99,7 @@ export interface ScanTask<Plan extends ScanPlan = ScanPlan, Ref = SourceRef> {
 export interface ScanSource<Ref = SourceRef> extends TaskSource<Ref> {
   /** Order of arrival among the sources of the query; decides between rows of equal time. */
   readonly sequence: number;
-  /** A part of the blocks, its ends as shares of them from 0 to 1; all blocks when absent. */
+  /** A part of the blocks with streams of the plan, its ends as shares of them from 0 to 1; all blocks when absent. */
   readonly part?: { readonly from: number; readonly to: number };
   /** Rows to leave out. */
   readonly mask?: RowMask;
@@ -104,11 +118,11 @@ export interface ScanOutcome<Plan extends ScanPlan = ScanPlan> {
 
 /**
  * What a scan found, as it crosses threads and services. The scan encodes it where the data is, and the merge of partial
- * results decodes it; nothing in between looks inside. See `codec/columns/outcome.ts`.
+ * results decodes it; nothing in between looks inside. See `codec/encoded.ts`.
  */
 export type EncodedOutcome = Uint8Array<ArrayBuffer>;
 
-/** Streams or texts that a scan found, in the same way. See `codec/columns/streams.ts`. */
+/** Streams or texts that a scan found, in the same way. See `codec/encoded.ts`. */
 export type EncodedStreams = Uint8Array<ArrayBuffer>;
 
 /** Asks for the streams of some sources that have rows in the range and satisfy any of the selectors. */
@@ -142,6 +156,61 @@ export interface SharedTask<Ref = SegmentRef> {
   readonly part?: { readonly index: number; readonly count: number };
 }
 
+/**
+ * Rows are compared by stream and minute of event time. A stream is named by 53 bits of its hash, a minute is counted from
+ * the epoch, modulo 2^32.
+ */
+export interface StreamMinutes {
+  /** Each once. */
+  readonly streams: Float64Array;
+  /** How many of the minutes are those of a stream. */
+  readonly counts: Uint32Array;
+  readonly minutes: Uint32Array;
+}
+
+/** Asks what some sources of one place hold together, so that it can be compared with what others hold. */
+export interface DigestTask<Ref> extends TimeRange {
+  readonly sources: readonly TaskSource<Ref>[];
+  readonly matchers: readonly Matcher[];
+  /** Minutes that one digest covers, told by the first of them, a multiple of this. */
+  readonly minutesEach: number;
+}
+
+/**
+ * Digests of the rows that sources have of the streams of a task, one for each minute (or span of minutes) that its range touches.
+ * Equal digests mean equal rows. In a minute that the range cuts, rows outside the range may be missing.
+ */
+export interface MinuteDigests extends StreamMinutes {
+  readonly rows: Uint32Array;
+  /** Wrapping sums of the halves of row hashes: low, then high. */
+  readonly sums: Uint32Array;
+}
+
+/** Asks for the hash of each row in some minutes of some streams. */
+export interface RowHashTask<Ref> extends TimeRange {
+  readonly sources: readonly TaskSource<Ref>[];
+  readonly wanted: StreamMinutes;
+}
+
+/** Rows, each with its minute, by the number of that in the task, and its place. */
+export interface PlacedHashes {
+  readonly minute: Uint32Array;
+  /** Number of the source in the task. */
+  readonly source: Uint32Array;
+  readonly block: Uint32Array;
+  readonly row: Uint32Array;
+  /** Two numbers a row: low, then high. */
+  readonly hashes: Uint32Array;
+}
+
+/** Rows to leave out because other sources have them too: all of some minutes. */
+export interface SkippedMinutes {
+  /** Stretches of minutes in which no row of any stream counts: first, end, first, end, ... */
+  readonly all: Uint32Array;
+  /** Further minutes in which those of one stream do not. */
+  readonly some: StreamMinutes;
+}
+
 /** Names rows: those in the range that a log query keeps. */
 export interface RowFilter extends TimeRange {
   /** Filters of one id name the same rows, so that what was found may be remembered. */
@@ -172,6 +241,48 @@ export interface RowMask {
   /** Block numbers, ascending, and for each the ascending row numbers, each once. */
   readonly blocks: Uint32Array;
   readonly rows: readonly Uint32Array[];
+}
+
+/** What rows and bytes are counted by: time, and labels. */
+export interface VolumePlan extends TimeRange {
+  readonly matchers: readonly Matcher[];
+  readonly groupBy: VolumeGrouping;
+  readonly buckets: VolumeBuckets;
+  /** More groups than this throw invalid_argument. */
+  readonly maxGroups: number;
+  /** Whether the streams with rows in the range are counted too. */
+  readonly countsStreams: boolean;
+}
+
+/**
+ * `series`: rows with the same values of some labels are a group; `names`: rows whose stream has the label are a group,
+ * so that a row may be in several. All labels where no names are given.
+ */
+export interface VolumeGrouping {
+  readonly kind: "series" | "names";
+  readonly names?: readonly string[];
+}
+
+/** Bucket i holds the times `[firstNs + i * stepNs, firstNs + (i + 1) * stepNs)`, ns since the epoch. */
+export interface VolumeBuckets {
+  readonly firstNs: bigint;
+  readonly stepNs: bigint;
+  readonly count: number;
+}
+
+/**
+ * Cell i counts what group `group[i]` has in bucket `bucket[i]`; cells without rows are not there. Bytes are those of
+ * lines: where only some rows of a run count, their share of it.
+ */
+export interface VolumeCells {
+  /** A group by label name has that name, with an empty value. */
+  readonly groups: readonly Labels[];
+  readonly group: Uint32Array;
+  readonly bucket: Uint32Array;
+  readonly rows: Float64Array;
+  readonly bytes: Float64Array;
+  /** Blocks with rows that count. */
+  readonly blocks: number;
 }
 
 /** Counts rows and bytes of some sources, from headers. */

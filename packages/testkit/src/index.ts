@@ -4,7 +4,6 @@ export * from "./disk/memory-disk.js";
 export type { Leftover } from "./disk/memory-disk-nodes.js";
 export * from "./disk/memory-files.js";
 export * from "./free-port.js";
-export * from "./mutate.js";
 export * from "./programs.js";
 export * from "./push-body.js";
 export * from "./random.js";

@@ -36,7 +36,11 @@ function damaged(name: string, at: number): string {
 describe("inspect", () => {
   it.each([
     ["segment-v1-levels.parquet", { kind: "segment", tenant: "golden", rows: 60, streams: 2 }],
-    ["segment-v1.parquet", { kind: "segment", filters: "none", digests: "none" }],
+    ["segment-v1.parquet", { kind: "segment", filters: "none", digests: "none", rowSets: "none" }],
+    [
+      "segment-v1-sets.parquet",
+      { kind: "segment", rows: 90, rowSets: expect.stringMatching(/^4 texts, \d+ bytes$/) },
+    ],
     ["wal-v1.bin", { kind: "write-ahead log", records: 5, rows: 12, damaged: 0 }],
     ["day-v1.day", { kind: "day index", generation: 42, segments: 2, replaced: 1, gone: 1 }],
   ])("tells what is in %s", async (name, wanted) => {

@@ -86,7 +86,9 @@ export interface SegmentOptions {
 /** Describes a segment without reading its pages. Throws `internal` if its index or footer is damaged. */
 function inspectSegment(reader: SyncRangeReader, options: SegmentOptions): Document {
   const found = describeSegment(reader);
-  const { filters, digests, levels } = found;
+  const { filters, digests, levels, rowSets } = found;
+  const setBytes = found.sections.find(({ name }) => name === "setRows")?.bytes ?? 0;
+  const texts = Object.keys(rowSets);
   return {
     kind: "segment",
     facts: {
@@ -108,12 +110,14 @@ function inspectSegment(reader: SyncRangeReader, options: SegmentOptions): Docum
           : `${filters.groups} groups, ${filters.lines} bytes of lines, ${filters.metadata} of metadata`,
       digests:
         digests.streams === 0 ? "none" : `${digests.streams} streams, ${digests.minutes} minutes`,
+      rowSets: texts.length === 0 ? "none" : `${texts.length} texts, ${setBytes} bytes`,
       levels: levels.countedRuns === 0 ? "not counted" : `${levels.countedRuns} runs counted`,
     },
     tables: {
       parts: found.parts.map((part) => ({ ...part })),
       columns: found.columns.map((column) => ({ ...column })),
       index: found.sections.map((section) => ({ ...section })),
+      rowsByText: texts.map((text) => ({ text, rows: rowSets[text] })),
       rowsByLevel: Object.entries(levels.rows).map(([level, rows]) => ({ level, rows })),
       ...(options.streams ? { streamList: streamsOf(found) } : {}),
       ...(options.blocks ? { blockList: blocksOf(found) } : {}),

@@ -193,7 +193,7 @@ class Verification {
 }
 
 /** The part of a path that is a key of the object store. */
-function keyOf(name: string): string {
+export function keyOf(name: string): string {
   const at = name.indexOf("tenant=");
   return at < 0 ? name : name.slice(at);
 }

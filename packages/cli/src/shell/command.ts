@@ -95,8 +95,16 @@ export interface Host {
   ) => Promise<OpenBucket>;
   /** What is wrong with a configuration, and what the server warns of. */
   readonly checkConfig: (flags: readonly string[]) => ConfigVerdict;
+  /** Worker threads for jobs by name, as many as asked for; 0: one for each core. */
+  readonly openThreads: (size: number) => JobThreads;
   /** Runs a server without a log in this process, with these flags; resolves once it is ready. */
   readonly startServer: (flags: readonly string[]) => Promise<LocalServer>;
+}
+
+export interface JobThreads {
+  readonly size: number;
+  run<T>(name: string, job: unknown): Promise<T>;
+  readonly close: () => Promise<void>;
 }
 
 export interface OpenBucket {

@@ -29,6 +29,9 @@ export async function runForTest(
     host: {
       openBucket: missing,
       startServer: missing,
+      openThreads: () => {
+        throw new Error("the test has none");
+      },
       checkConfig: () => ({ error: undefined, warnings: [] }),
       ...given.host,
     },

@@ -40,14 +40,7 @@ import type {
   SegmentRef,
   TimeRange,
 } from "@skald/model";
-import type {
-  DigestTask,
-  MinuteDigests,
-  PlacedHashes,
-  RowHashTask,
-  SkippedMinutes,
-  StreamMinutes,
-} from "../agreement.js";
+import type { QueryShare } from "../call.js";
 import type { CatalogRequest, Counting, DeletesRequest } from "../catalog.js";
 import type {
   CompareWish,
@@ -68,7 +61,6 @@ import type {
   QueryAnswer,
   QueryByteLimits,
   QueryRequest,
-  QueryShare,
   SpanChanges,
   StreamColumns,
   StreamsRequest,
@@ -79,18 +71,30 @@ import type {
 } from "../querier.js";
 import type { AlertState, RuleGroupStatus, RuleGroupsRequest, RuleState } from "../rules.js";
 import type {
+  DigestTask,
   DuplicateTask,
+  HeadRef,
   LabelTask,
   MatchedRows,
   MatchTask,
+  MinuteDigests,
+  PlacedHashes,
   RowFilter,
+  RowHashTask,
   RowMask,
   ScanOutcome,
   ScanPlan,
   ScanSource,
   ScanTask,
+  SkippedMinutes,
+  SourceRef,
+  StreamMinutes,
   StreamTask,
+  TaskSource,
+  VolumeBuckets,
+  VolumeGrouping,
   VolumeOutcome,
+  VolumePlan,
   VolumeTask,
 } from "../scan.js";
 import type {
@@ -105,9 +109,7 @@ import type {
   TakenCalls,
   TakeRequest,
 } from "../scheduler.js";
-import type { HeadRef, SourceRef, TaskSource } from "../source.js";
 import type { TailRequest, TailRows } from "../tail.js";
-import type { VolumeBuckets, VolumeGrouping, VolumePlan } from "../volume.js";
 import type { messages } from "./schema.js";
 import type { words } from "./words.js";
 

@@ -1,7 +1,14 @@
 import type { CallOptions } from "../call.js";
 import type { Querier, QueryFunctions, QueryKind, RequestOf } from "../querier.js";
-import type { HeldKind, ScanFunctions, ScanKind, Scanner, ScanOptions, TaskOf } from "../scan.js";
-import type { SourceRef } from "../source.js";
+import type {
+  HeldKind,
+  ScanFunctions,
+  ScanKind,
+  Scanner,
+  ScanOptions,
+  SourceRef,
+  TaskOf,
+} from "../scan.js";
 
 /** A scanner that calls these functions; a kind without one is a fault of the test. */
 export function scannerOf<Ref = SourceRef, Kinds extends ScanKind = HeldKind>(

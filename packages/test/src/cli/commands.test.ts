@@ -22,7 +22,7 @@ describe("words that are no flags", () => {
     async (argv) => {
       const { code, stdout } = await skald(...argv);
       expect(code).toBe(0);
-      expect(stdout).toMatch(/^Usage: skald verify \[options\] <source>/);
+      expect(stdout).toMatch(/^Usage: skald verify \[options\] <sources\.\.\.>/);
     },
   );
 
