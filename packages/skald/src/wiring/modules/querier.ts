@@ -58,6 +58,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   );
   const held = "Memory that queries hold, by their own count.";
   metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
+  metrics.gaugesOf("tenant_query_memory_bytes", held, ["tenant"], () => memory.holdings());
   const threads = new WorkerPool({
     url: threadScripts.queries,
     size: Math.min(max_concurrent, Math.max(minThreads, availableParallelism())),
