@@ -248,8 +248,3 @@ export async function restore(index: number): Promise<void> {
   }
   loadingMore.value = false;
 }
-
-/** The query that a page with data and no query begins with: streams by the label that covers most. */
-export function firstQuery(label: string): string {
-  return `{${label}=~".+"}`;
-}

@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { liveSource } from "../answer/list-state.js";
 import { live } from "../answer/live-state.js";
-import { answer, firstQuery, runQuery, trouble } from "../answer/run.js";
+import { answer, runQuery, trouble } from "../answer/run.js";
 import { isAbort } from "../api/client.js";
 import { troubleOf } from "../api/errors.js";
 import { fetchLabels } from "../api/fields.js";
@@ -81,7 +81,7 @@ export async function beginWithData(): Promise<void> {
       const label = await largest(candidates, span);
       isEmpty.value = false;
       if (label === undefined || draft.peek() !== "") return;
-      draft.value = firstQuery(label);
+      draft.value = `{${label}=~".+"}`;
       navigate(range, "replace");
       runQuery("replace");
       return;
