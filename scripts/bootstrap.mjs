@@ -78,6 +78,7 @@ function build(node) {
   removeStaleOutputs();
   const tsc = ["node_modules/typescript/bin/tsc", "--build"];
   run("tsc", spawnSync(node, tsc, { cwd: root, stdio: "inherit" }));
+  run("ui", spawnSync(node, ["packages/ui/build.mjs"], { cwd: root, stdio: "inherit" }));
   bundle(root);
 }
 
@@ -88,8 +89,10 @@ function removeStaleOutputs() {
     if (!existsSync(dist)) continue;
     for (const file of readdirSync(dist, { recursive: true })) {
       const [, stem] = /^(.*?)(?:\.js|\.d\.ts|\.d\.ts\.map)$/.exec(file) ?? [];
-      if (stem === undefined || existsSync(join(root, "packages", name, "src", `${stem}.ts`)))
-        continue;
+      const source = join(root, "packages", name, "src", `${stem}.ts`);
+      if (stem === undefined || existsSync(source) || existsSync(`${source}x`)) continue;
+      // The files of the web interface are no outputs of tsc; its build removes its own.
+      if (/^assets[\\/]/.test(file)) continue;
       rmSync(join(dist, file));
     }
   }

@@ -34,8 +34,9 @@ const assets = {
     ].map(([file, name]) => [`proto/${file}`, `packages/rpc/node_modules/${name}/${file}`]),
   ),
 };
-// The WebSocket library uses these native helpers only when they are installed.
-const optional = ["bufferutil", "utf-8-validate"];
+// The WebSocket library uses these native helpers only when they are installed, and undici has a cache in SQLite, which is
+// not used here and which Node 20 does not have.
+const optional = ["bufferutil", "utf-8-validate", "node:sqlite"];
 // CommonJS among the dependencies asks for Node's own modules by `require`, and for files by `__dirname`: the services of gRPC
 // for their schemas two folders above it.
 const banner = `import { createRequire as __createRequire } from "node:module";
@@ -71,15 +72,26 @@ export function bundle(root) {
   });
   checkComplete(root, metafile);
   checkOldNode(root, metafile);
-  for (const [name, path] of Object.entries(assets)) {
+  const files = { ...assets, ...interfaceFiles(root) };
+  for (const [name, path] of Object.entries(files)) {
     mkdirSync(dirname(join(target, name)), { recursive: true });
     copyFileSync(join(root, path), join(target, name));
   }
   const inputs = Object.keys(metafile.inputs);
   writeFileSync(join(target, "LICENSES.txt"), licensesOf(root, inputs));
-  const read = [...inputs, ...Object.values(assets), "pnpm-lock.yaml", "scripts/bundle.mjs"];
+  const read = [...inputs, ...Object.values(files), "pnpm-lock.yaml", "scripts/bundle.mjs"];
   const times = Object.fromEntries(read.map((path) => [path, changedMs(root, path)]));
   writeFileSync(stamp, JSON.stringify(times));
+}
+
+/** The files of the web interface, beside the code as in its own package; see `packages/ui/build.mjs`. */
+function interfaceFiles(root) {
+  const folder = "packages/ui/dist";
+  const { screens: _, ...files } = JSON.parse(readFileSync(join(root, folder, "manifest.json")));
+  const names = Object.keys(files).flatMap((name) => [name, `${name}.br`, `${name}.gz`]);
+  return Object.fromEntries(
+    ["manifest.json", ...names].map((name) => [`ui/${name}`, `${folder}/${name}`]),
+  );
 }
 
 /** Throws when the bundle imports a module that is not Node's, because the image has no others. */

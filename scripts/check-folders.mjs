@@ -15,7 +15,7 @@ for (const name of readdirSync("packages")) {
 function checkFolder(folder) {
   folders++;
   const entries = readdirSync(folder, { withFileTypes: true });
-  const files = entries.filter(({ name }) => /\.ts$/.test(name) && !/\.test\.ts$/.test(name));
+  const files = entries.filter(({ name }) => /\.tsx?$/.test(name) && !/\.test\.ts$/.test(name));
   if (files.length > maxFiles)
     problems.push(`${folder} has ${files.length} files; split it at ${maxFiles}`);
   for (const entry of entries) {

@@ -65,7 +65,7 @@ function checkFolders(name) {
   if (name === "test" || name === "testkit" || !existsSync(root)) return;
   const files = readdirSync(root, { recursive: true })
     .map((file) => file.replaceAll("\\", "/"))
-    .filter((file) => file.endsWith(".ts") && !isForTests(file) && !isDoor(root, file));
+    .filter((file) => /\.tsx?$/.test(file) && !isForTests(file) && !isDoor(root, file));
   const found = [...new Set(files.map((file) => dirname(file)))].sort();
   const floors = folders[name] ?? ["."];
   if (found.join() !== [...floors].sort().join())
@@ -104,7 +104,7 @@ function importsOf(name, isWanted) {
     const root = `packages/${name}/${folder}`;
     if (!existsSync(root)) continue;
     for (const file of readdirSync(root, { recursive: true })) {
-      if (!/\.(ts|mjs)$/.test(file) || !isWanted(join(folder, file))) continue;
+      if (!/\.(tsx?|mjs)$/.test(file) || !isWanted(join(folder, file))) continue;
       const text = readFileSync(join(root, file), "utf8");
       for (const [, spec] of text.matchAll(importPattern)) {
         const parts = spec.split("/");

@@ -39,6 +39,11 @@ const deletes = {
     "time in which a request can be cancelled",
     flag("delete-request-cancel-period"),
   ),
+  delete_request_redact_period: field.duration(
+    "24h",
+    "time after which the text of a processed request is taken out, because it may tell what was deleted",
+    flag("delete-request-redact-period"),
+  ),
   delete_max_interval: field.duration(
     "24h",
     "time range of the parts of a request",
@@ -65,6 +70,12 @@ export const compactorConfig = field.section("Merges, and deletes what is too ol
     0,
     "newest tables that are looked at; 0: all",
     flag("tables-to-compact"),
+  ),
+  field_columns_percent: field.float(
+    1.2,
+    "bytes that columns of fields may take, in percent of the lines; 0: none",
+    flag("field-columns-percent"),
+    { min: 0, max: 100 },
   ),
   skip_latest_n_tables: field.integer(0, "newest tables left alone", flag("skip-latest-n-tables")),
   compactor_ring: ringBlock("compactor.ring", tokenFields("compactor.ring")),

@@ -1,5 +1,5 @@
 import type { RowFilter } from "@skald/contracts";
-import { parseSelector } from "@skald/logql/syntax";
+import { parseSelector } from "@skald/logql";
 import { dayNs, type Matcher, nsPerMs } from "@skald/model";
 
 /** A tenant's limits on how long rows are kept; periods in ms. */

@@ -1,3 +1,5 @@
+import "./syntax/regex.js";
+
 export { evaluate } from "./engine/engine.js";
 export { mergeMetricPartials } from "./engine/range.js";
 export { formatSample } from "./go/numbers.js";

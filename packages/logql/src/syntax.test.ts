@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
+import { build } from "esbuild";
 import * as everything from "./index.js";
 import * as syntax from "./syntax.js";
 
@@ -21,6 +24,19 @@ function loadedBy(url: URL, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
+/** The code of a page that has these lines. */
+async function bundle(contents: string): Promise<Uint8Array> {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: fileURLToPath(here) },
+    ...{ bundle: true, minify: true, write: false, format: "esm", platform: "browser" },
+  });
+  return outputFiles[0]!.contents;
+}
+
+function load(code: Uint8Array): Promise<typeof syntax> {
+  return import(`data:text/javascript;base64,${Buffer.from(code).toString("base64")}`);
+}
+
 describe("the syntax face", () => {
   const loaded = [...loadedBy(new URL("./syntax.js", here))];
 
@@ -35,6 +51,17 @@ describe("the syntax face", () => {
   it("loads nothing of Node, and no package but what the model needs", () => {
     const packages = loaded.filter((name) => !name.startsWith("file:")).sort();
     expect(packages).toEqual(["lru-cache", "re2js"]);
+  });
+
+  it("is at most 22 KB in a page, which loads no regular expressions with it", async () => {
+    const code = await bundle('export * from "./syntax.js"');
+    expect(gzipSync(code, { level: 9 }).length).toBeLessThan(22_000);
+    const { parseQuery } = await load(code);
+    expect(parseQuery('{a=~"("} |~ "[" | regexp "x"')).toMatchObject({ kind: "log" });
+    const checked = await load(
+      await bundle('import "./syntax/regex.js"; export * from "./syntax.js"'),
+    );
+    expect(() => checked.parseQuery('{a=~"("}')).toThrow("missing closing )");
   });
 
   it("is part of the package's face", () => {

@@ -2,6 +2,7 @@ export * from "./batch.js";
 export * from "./block.js";
 export * from "./errors.js";
 export * from "./labels.js";
+export * from "./matchers.js";
 export {
   allOf,
   anyOf,

@@ -1,5 +1,6 @@
+export * from "./access/access.js";
 export type { CutObserver } from "./connection-guard.js";
-export { endResponse } from "./http/answer.js";
+export { acceptsEncoding, endResponse } from "./http/answer.js";
 export { readBody } from "./http/body.js";
 export * from "./http/http-server.js";
 export type { RequestFacts, RequestObserver } from "./http/observe.js";

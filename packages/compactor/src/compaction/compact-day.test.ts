@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { refuseNewerVersion } from "@skald/model";
-import { MemoryStore, type ObjectStore } from "@skald/storage";
+import { bytesRange, MemoryStore, type ObjectStore, openSegment } from "@skald/storage";
 import { Compactors, testBounds } from "../testing/compactors.js";
 import { methodsOf } from "../testing/faulty-stores.js";
 import {
@@ -31,9 +31,12 @@ function rowsOf(from: number, count: number, app = "a"): StoredRow[] {
 }
 
 async function keysOf(of: ObjectStore): Promise<string[]> {
+  return (await allKeys(of)).map((key) => key.slice(key.lastIndexOf("/") + 1));
+}
+
+async function allKeys(of: ObjectStore): Promise<string[]> {
   const keys: string[] = [];
-  for await (const { key } of of.list("", { signal }))
-    keys.push(key.slice(key.lastIndexOf("/") + 1));
+  for await (const { key } of of.list("", { signal })) keys.push(key);
   return keys;
 }
 
@@ -51,6 +54,48 @@ describe("compacting a day", () => {
     expect(await listDay(store)).toHaveLength(1);
     expect(await readRows(store)).toEqual(rowTexts([...first.flat(), ...later]));
   });
+
+  it("lists the rows of the texts that queries of the tenant ask for", async () => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const asked: string[] = [];
+    const askedOf = async (tenant: string) => {
+      asked.push(tenant);
+      return { texts: ["line 3", "absent"], fields: new Map() };
+    };
+    const days = await compactors.make(store, { clock, askedOf });
+    await days.run(table, { signal });
+    expect(asked).toEqual([table.tenant]);
+    const [{ id } = { id: "" }] = await listDay(store);
+    const key = (await allKeys(store)).find((one) => one.includes(id))!;
+    const segment = openSegment(bytesRange(key, await store.get(key, { signal })), {
+      ...table,
+      id,
+    });
+    expect(segment.facts(0)).toMatchObject({
+      texts: [Buffer.from("line 3"), Buffer.from("absent")],
+    });
+    expect([0, 1].map((text) => segment.facts(0)?.rowsWith(text).count)).toEqual([2, 0]);
+  });
+
+  it.each([
+    [0, undefined],
+    [1, ["level"]],
+  ])(
+    "keeps fields of lines as columns, up to a share of %d of the lines",
+    async (fieldShare, want) => {
+      const lines = rowsOf(0, 2000).map((row) => ({ ...row, line: '{"level":"info"}' }));
+      for (const i of [0, 1]) await putRows(store, `s${i}`, lines.slice(i * 1000, i * 1000 + 1000));
+      const days = await compactors.make(store, { clock, fieldShare });
+      await days.run(table, { signal });
+      const [{ id } = { id: "" }] = await listDay(store);
+      const key = (await allKeys(store)).find((one) => one.includes(id))!;
+      const segment = openSegment(bytesRange(key, await store.get(key, { signal })), {
+        ...table,
+        id,
+      });
+      expect(segment.facts(0)?.fields?.names).toEqual(want);
+    },
+  );
 
   it("has nothing to do twice", async () => {
     for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));

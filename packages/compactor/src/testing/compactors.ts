@@ -53,6 +53,8 @@ export class Compactors {
       locate: (key) => ({ kind: "object", key }),
       clock: { nowMs: () => Date.now() },
       log: silentLogger(),
+      askedOf: async () => ({ texts: [], fields: new Map() }),
+      fieldShare: 0,
       onMerged: () => {},
       onDamaged: () => {},
       onDeleted: () => {},

@@ -1,17 +1,21 @@
-import type { Block, Labels, NeedleFormula, TimeSlices } from "@skald/model";
+import type { RowSelection } from "@skald/kernels";
+import type { Block, Labels, NeedleFormula, RowSet, TimeSlices } from "@skald/model";
+import { keepRows } from "../pipeline/stage/row-sets.js";
 import { type LeafPlan, lastWindowEnd, wantsTimes } from "../plan/plan.js";
 import { type BucketCursor, WindowGrid } from "../plan/window-grid.js";
 import { factsOf } from "../syntax/ast.js";
 import {
   type BlockSummary,
   type ColumnNeeds,
+  forEachSetRow,
   forEachStretch,
   type RunHeader,
   type RunSelection,
   StreamKeys,
   type StreamLabels,
 } from "./block-selection.js";
-import { accumulators, CellTable, SampleColumns } from "./cells.js";
+import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
+import { FieldSeries } from "./field-series.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
 import {
   metadataMatters,
@@ -72,6 +76,11 @@ class LeafScan implements MetricScan {
   readonly #streamKeys = new StreamKeys();
   readonly #streamKeyOf = (row: number) => this.#streamKeys.ofRow(row);
   readonly #pipeline: PipelineSeries;
+  readonly #fields: FieldSeries | undefined;
+  readonly #check: (() => void) | undefined;
+  /** Selected rows that only the parser may judge, and the others. */
+  readonly #irregular: RowSelection = { rows: new Uint32Array(0), count: 0 };
+  readonly #regular: RowSelection = { rows: new Uint32Array(0), count: 0 };
   readonly #streams: StreamSeries;
   /** True when rows can be counted without running the pipeline. */
   readonly #isPlain: boolean;
@@ -83,16 +92,27 @@ class LeafScan implements MetricScan {
 
   constructor(leaf: LeafPlan, check: (() => void) | undefined) {
     this.#leaf = leaf;
+    this.#check = check;
     this.#grid = new WindowGrid(leaf);
     this.#index = new SeriesIndex(leaf.maxSeries);
     this.#cells = new CellTable(leaf.mode, leaf.maxCells);
-    this.#samples = new SampleColumns(leaf.maxCells);
+    this.#samples = new SampleColumns(leaf.maxCells, wantsTimes(leaf));
     this.#pipeline = new PipelineSeries(leaf, this.#index, check);
+    this.#fields = FieldSeries.of(leaf, this.#index, check);
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
     this.#isPlain = isPlain(leaf);
     const { lines, metadata } = this.#pipeline.needs;
     this.formula = this.#pipeline.formula;
-    this.needs = { lines: lines || leaf.mode === "bytes", metadata, timestamps: true };
+    const countsBytes = leaf.mode === "bytes";
+    this.needs = {
+      lines: lines || countsBytes,
+      linesOf: (block) =>
+        countsBytes ||
+        (this.#pipeline.readsLines(block.facts) && !this.#fields?.sparesLines(block)),
+      ...(this.#fields === undefined ? {} : { fields: this.#fields.names }),
+      metadata,
+      timestamps: true,
+    };
   }
 
   addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean {
@@ -139,7 +159,7 @@ class LeafScan implements MetricScan {
     const { mode } = this.#leaf;
     const labels: readonly Labels[] = this.#index.labels;
     if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
-    return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
+    return partialOfSamples(labels, this.#cells, this.#samples);
   }
 
   /** Counts a run level by level. */
@@ -238,19 +258,56 @@ class LeafScan implements MetricScan {
     cursor: BucketCursor,
   ): void {
     const windowRows = this.#windowRows;
-    windowRows.select(block, selection, cursor);
+    const { facts } = block;
+    const mayPass = facts === undefined ? undefined : this.#pipeline.mayPass(facts);
+    if (mayPass === undefined) windowRows.select(block, selection, cursor);
+    else windowRows.selectSome(block, selection, cursor, mayPass);
     if (windowRows.count === 0) return;
-    const batch = this.#pipeline.process(block, streams, windowRows);
+    const view = this.#fields?.view(block, streams, windowRows);
+    if (view === undefined || this.#fields === undefined) {
+      this.#addRows(this.#pipeline, block, streams, windowRows);
+      return;
+    }
+    const { irregular } = block.facts!.fields!;
+    const odd = rowsIn(irregular, windowRows, this.#irregular, false);
+    if (odd.count === 0) {
+      this.#addRows(this.#fields.pipeline, view, streams, windowRows);
+      return;
+    }
+    const regular = rowsIn(irregular, windowRows, this.#regular, true);
+    if (regular.count === 0 || !isUnordered(this.#leaf.mode)) {
+      this.#addRows(this.#pipeline, block, streams, windowRows);
+      return;
+    }
+    try {
+      this.#addRows(this.#pipeline, block, streams, odd);
+      this.#addRows(this.#fields.pipeline, view, streams, regular);
+    } catch (error) {
+      // The query fails with the first row that has an error, which a fresh run finds.
+      const fresh = new PipelineSeries(this.#leaf, this.#index, this.#check);
+      this.#addRows(fresh, block, streams, windowRows);
+      throw error;
+    }
+  }
+
+  /** Runs rows through a pipeline, and adds those that pass to their cells. */
+  #addRows(
+    pipeline: PipelineSeries,
+    block: Block,
+    streams: StreamLabels,
+    selection: Readonly<RowSelection>,
+  ): void {
+    const batch = pipeline.process(block, streams, selection);
     this.#streamKeys.start(block, streams);
     const { mode } = this.#leaf;
-    const needsTimes = mode === "first" || mode === "last" || mode === "samples";
+    const needsTimes = keepsEnd(mode) || (mode === "samples" && wantsTimes(this.#leaf));
     const lines = batch.lines ?? (mode === "bytes" ? block.lines() : undefined);
     const added = {
       count: batch.count,
       rows: batch.rows,
       series: batch.series,
-      seriesOf: this.#pipeline.seriesOf,
-      bucketOfRow: windowRows.bucketOfRow,
+      seriesOf: pipeline.seriesOf,
+      bucketOfRow: this.#windowRows.bucketOfRow,
       values: batch.values ?? noNumbers,
       times: needsTimes ? block.timestamps() : noNumbers,
       streamKeyOf: this.#streamKeyOf,
@@ -261,6 +318,27 @@ class LeafScan implements MetricScan {
     if (mode === "samples") this.#samples.add(this.#cells, added);
     else accumulators[mode](this.#cells, added);
   }
+}
+
+/** Puts the selected rows that are in a set, or with `negate` the others, into `into`. */
+function rowsIn(
+  set: RowSet,
+  { rows, count }: Readonly<RowSelection>,
+  into: RowSelection,
+  negate: boolean,
+): RowSelection {
+  into.count = 0;
+  if (set.count === 0 && !negate) return into;
+  if (into.rows.length < count) into.rows = new Uint32Array(count);
+  into.rows.set(rows.subarray(0, count));
+  into.count = count;
+  keepRows(set.words, into, negate);
+  return into;
+}
+
+/** Whether the rows of a block may be added in any order: then the result is the same to the last digit. */
+function isUnordered(mode: LeafPlan["mode"]): boolean {
+  return mode === "count" || mode === "min" || mode === "max";
 }
 
 /** Moves to the bucket of a slice of a run; true when all times of the run in the slice share it. */
@@ -304,6 +382,17 @@ function forEachBucket(
   }
 }
 
+/** Whether the bit of any row of `from .. to)` is set. */
+function hasSetRow(words: Uint32Array, from: number, to: number): boolean {
+  for (let at = from >> 5; at * 32 < to; at++) {
+    let word = words[at]!;
+    if (at === from >> 5) word &= -1 << (from & 31);
+    if (to - at * 32 < 32) word &= 2 ** (to - at * 32) - 1;
+    if (word !== 0) return true;
+  }
+  return false;
+}
+
 /** The rows of a block that lie in a window of the leaf, ascending, each with its bucket. Reused block by block. */
 class WindowRows {
   count = 0;
@@ -313,11 +402,7 @@ class WindowRows {
 
   /** Selects the rows of the runs without the excluded ones. Reads timestamps only of runs that cross an edge. */
   select(block: Block, selection: RunSelection, cursor: BucketCursor): void {
-    this.count = 0;
-    if (this.rows.length < block.rowCount) {
-      this.rows = new Uint32Array(block.rowCount);
-      this.bucketOfRow = new Uint32Array(block.rowCount);
-    }
+    this.#reset(block);
     forEachStretch(block, selection, (run, from, to) => {
       const { minTime, maxTime } = block.runs;
       if (cursor.covers(minTime[run]!, maxTime[run]!)) {
@@ -326,6 +411,41 @@ class WindowRows {
         this.#addByTime(from, to, block.timestamps(), cursor);
       }
     });
+  }
+
+  /** The same, of the rows whose bit is set in `words`: other rows cannot pass. */
+  selectSome(
+    block: Block,
+    selection: RunSelection,
+    cursor: BucketCursor,
+    words: Uint32Array,
+  ): void {
+    this.#reset(block);
+    const { rows, bucketOfRow } = this;
+    let times: Float64Array | undefined;
+    const add = (row: number) => {
+      if (times !== undefined) {
+        const time = times[row]!;
+        if (time < cursor.low || time >= cursor.high) cursor.seek(time);
+        if (cursor.bucket < 0) return;
+      }
+      bucketOfRow[row] = cursor.bucket;
+      rows[this.count++] = row;
+    };
+    forEachStretch(block, selection, (run, from, to) => {
+      const { minTime, maxTime } = block.runs;
+      const isInOne = cursor.covers(minTime[run]!, maxTime[run]!);
+      if (isInOne && cursor.bucket < 0) return;
+      times = isInOne || !hasSetRow(words, from, to) ? undefined : block.timestamps();
+      if (isInOne || times !== undefined) forEachSetRow(words, from, to, add);
+    });
+  }
+
+  #reset({ rowCount }: Block): void {
+    this.count = 0;
+    if (this.rows.length >= rowCount) return;
+    this.rows = new Uint32Array(rowCount);
+    this.bucketOfRow = new Uint32Array(rowCount);
   }
 
   #addAll(from: number, to: number, bucket: number): void {

@@ -1,11 +1,4 @@
-import {
-  compileRegex,
-  invalidArgument,
-  type Matcher,
-  matchesEmpty,
-  type Regex,
-  SkaldError,
-} from "@skald/model";
+import { invalidArgument, type Matcher, type Regex, SkaldError } from "@skald/model";
 import {
   type Expr,
   type LabelFilter,
@@ -15,6 +8,18 @@ import {
   vectorKinds,
 } from "./ast.js";
 
+type CompileRegex = (pattern: string, options: { readonly anchored: boolean }) => Regex;
+
+let compileRegex: CompileRegex | undefined;
+
+/**
+ * Gives the parser what compiles regular expressions: `@skald/logql/regex` does so when it is loaded. Until then the parser takes
+ * every expression, so that a page in a browser can parse queries before it has loaded the code of RE2.
+ */
+export function checkRegexesWith(compile: CompileRegex): void {
+  compileRegex = compile;
+}
+
 /** True when a stream without any of the labels would satisfy every matcher, which includes `{}`. */
 export function isEmptyCompatible(matchers: readonly Matcher[]): boolean {
   return matchers.every((matcher) => {
@@ -22,7 +27,8 @@ export function isEmptyCompatible(matchers: readonly Matcher[]): boolean {
     if (op === "=") return value === "";
     if (op === "!=") return value !== "";
     if (plainRegex.test(value)) return value.split("|").includes("") === (op === "=~");
-    return matchesEmpty(matcher);
+    const compiled = compileRegex?.(value, { anchored: true });
+    return compiled !== undefined && compiled.test("") === (op === "=~");
   });
 }
 
@@ -43,6 +49,7 @@ export function regexError(pattern: string): string | undefined {
 /** Why the expression of a `regexp` stage is refused: it needs at least one named group. */
 export function regexpStageError(pattern: string): string | undefined {
   const compiled = tryCompile(pattern, { anchored: false });
+  if (compiled === undefined) return undefined;
   if (typeof compiled === "string") return `invalid regexp parser: ${compiled}`;
   const names = compiled.groupNames.filter(Boolean);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
@@ -55,9 +62,9 @@ export function regexpStageError(pattern: string): string | undefined {
 /** Longest reason; it repeats the expression, which may be as long as the query. */
 const reasonCharsMax = 300;
 
-function tryCompile(pattern: string, options: { anchored: boolean }): Regex | string {
+function tryCompile(pattern: string, options: { anchored: boolean }): Regex | string | undefined {
   try {
-    return compileRegex(pattern, options);
+    return compileRegex?.(pattern, options);
   } catch (error) {
     if (!(error instanceof SkaldError)) throw error;
     const { message } = error;

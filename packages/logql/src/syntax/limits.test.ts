@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { queryErrorOf } from "../testing/query-error.js";
 import { parseErrorDetail } from "./errors.js";
+import "./regex.js";
 import { parseQuery, queryBytesMax } from "./parser.js";
 
 describe("limits", () => {

@@ -1,3 +1,4 @@
+import "../syntax/regex.js";
 import { SkaldError } from "@skald/model";
 import { parseQuery } from "../syntax/parser.js";
 

@@ -15,7 +15,7 @@ import { mergeLogPartials } from "../scan/log-rows.js";
 import { startLogScan } from "../scan/log-scan.js";
 import { startMetricScan } from "../scan/metric-scan.js";
 import type { Expr } from "../syntax/ast.js";
-import { type MemoryBlock, makeBlock, type PlainRow } from "./memory-block.js";
+import { type KnownFields, type MemoryBlock, makeBlock, type PlainRow } from "./memory-block.js";
 
 export type { PlainRow };
 
@@ -27,6 +27,10 @@ export interface Layout {
   readonly sealed: boolean;
   /** Row numbers (of the given rows) that the scans must leave out. */
   readonly excluded?: ReadonlySet<number>;
+  /** Texts whose rows every block knows. */
+  readonly texts?: readonly string[] | undefined;
+  /** Fields that every block has as columns. */
+  readonly fields?: KnownFields | undefined;
   /** Told of every scan of a leaf. */
   readonly onScan?: (leaf: LeafPlan) => void;
 }
@@ -108,6 +112,7 @@ function selectionOf({ memory, excluded }: LaidBlock, matchers: readonly Matcher
 
 /** Deals the rows to sources in turn, and cuts each source into blocks of one day. */
 export function layOut(rows: readonly PlainRow[], layout: Layout): LaidBlock[][] {
+  const texts = layout.texts?.map((text) => new TextEncoder().encode(text));
   const dealt = Array.from({ length: layout.sources }, (_, source) =>
     rows.map((row, i) => ({ row, i })).filter(({ i }) => i % layout.sources === source),
   );
@@ -115,16 +120,24 @@ export function layOut(rows: readonly PlainRow[], layout: Layout): LaidBlock[][]
     const byDay = groupByDay(own);
     return [...byDay.values()].flatMap((day) => {
       const ordered = layout.sealed ? sealedOrder(day) : day;
-      return chunks(ordered, layout.blockRows).map((chunk) => laidBlock(chunk, layout));
+      return chunks(ordered, layout.blockRows).map((chunk) => laidBlock(chunk, layout, texts));
     });
   });
 }
 
 type NumberedRow = { readonly row: PlainRow; readonly i: number };
 
-function laidBlock(chunk: readonly NumberedRow[], layout: Layout): LaidBlock {
+function laidBlock(
+  chunk: readonly NumberedRow[],
+  layout: Layout,
+  texts: readonly Uint8Array[] | undefined,
+): LaidBlock {
   const excluded = chunk.flatMap(({ i }, place) => (layout.excluded?.has(i) ? [place] : []));
-  return { memory: makeBlock(chunk.map(({ row }) => row)), excluded: Uint32Array.from(excluded) };
+  const memory = makeBlock(
+    chunk.map(({ row }) => row),
+    { texts, fields: layout.fields },
+  );
+  return { memory, excluded: Uint32Array.from(excluded) };
 }
 
 function sealedOrder(rows: readonly NumberedRow[]): NumberedRow[] {

@@ -12,7 +12,7 @@ import {
 } from "@skald/logql";
 import type { NeedleFormula, ReadStats, RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
-import { BlockReader, type ScanContext } from "../source/block-reader.js";
+import { BlockReader, readsLines, type ScanContext } from "../source/block-reader.js";
 import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
@@ -39,15 +39,15 @@ export function scanMetric(
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {
-    // Making a candidate takes longer than counting a run.
-    const counter =
-      scans.unfiltered === undefined ? undefined : runCounter(scans.unfiltered, view, context);
-    const candidates = candidatesOf(view, rangeOf(plan), stats, counter);
-    if (counter !== undefined) {
-      readCandidates({ plan, scan: scans.unfiltered!, candidates }, view, stats, context);
+    const scan = scans.unfiltered;
+    if (scan !== undefined) {
+      // Making a candidate takes longer than counting a run.
+      const isCounted = runCounter(scan, view, context);
+      const candidates = candidatesOf(view, rangeOf(plan), { stats, isCounted });
+      readCandidates({ plan, scan, candidates }, view, stats, context);
       continue;
     }
-    for (const { plan, scan, candidates: own } of scans.split(view, candidates, stats)) {
+    for (const { plan, scan, candidates: own } of scans.split(view, stats)) {
       const left = uncounted(scan, view, own, context);
       readCandidates({ plan, scan, candidates: left }, view, stats, context);
     }
@@ -74,7 +74,7 @@ function readCandidates(
       } catch (error) {
         throw withAllLabels(error, { plan, view, candidate, context });
       }
-      countRead(stats, view, candidate, scan.needs.lines);
+      countRead(stats, view, candidate, reader.readsLines(candidate.block));
     }
   } finally {
     stats.compressedBytes += reader.readBytes;
@@ -202,27 +202,30 @@ export function measureScan(
   for (const scanned of sources) {
     context.check();
     const view = viewOf(open(scanned.ref), scanned, plan);
-    const read = find(view, candidatesOf(view, rangeOf(plan)));
-    bytes += read.reduce((sum: number, { lineBytes }: Candidate) => sum + lineBytes, 0);
+    bytes += find(view).reduce((sum, { lineBytes }) => sum + lineBytes, 0);
   }
   return bytes;
 }
 
-type FindBlocks = (view: SourceView, candidates: Candidate[]) => Candidate[];
+type FindBlocks = (view: SourceView) => Candidate[];
 
 /** Finds the blocks whose lines a log scan reads. */
 function logBlocks(plan: LogPlan): FindBlocks {
   const { needs, formula } = startLogScan(plan);
-  return (view, candidates) => (needs.lines ? withoutRefused(view, candidates, formula) : []);
+  return (view) => (needs.lines ? candidatesOf(view, rangeOf(plan), { formula }) : []);
 }
 
 function metricBlocks(plan: LeafPlan, context: Pick<ScanContext, "check">): FindBlocks {
   const scans = new MetricScans(plan);
-  return (view, candidates) =>
+  return (view) =>
     scans
-      .split(view, candidates)
+      .split(view)
       .flatMap(({ scan, candidates }) =>
-        scan.needs.lines ? uncounted(scan, view, candidates, context) : [],
+        scan.needs.lines
+          ? uncounted(scan, view, candidates, context).filter(({ block }) =>
+              readsLines(view.source, scan.needs, block),
+            )
+          : [],
       );
 }
 
@@ -268,9 +271,10 @@ export class MetricScans {
     return this.#refused.length === 0 && scan.formula === undefined ? scan : undefined;
   }
 
-  /** Splits the candidates that may have a row that counts by the scan that they need. */
-  split(view: SourceView, candidates: Candidate[], stats?: ReadStats): ScanPart[] {
-    const wanted = withoutRefused(view, candidates, this.#whole.scan.formula, stats);
+  /** The blocks of a view that may have a row that counts, by the scan that they need. */
+  split(view: SourceView, stats?: ReadStats): ScanPart[] {
+    const { formula } = this.#whole.scan;
+    const wanted = candidatesOf(view, rangeOf(this.#plan), { stats, formula });
     const held = new Set<Candidate>();
     if (this.#refused.length === 0) return [{ ...this.#whole, candidates: wanted }];
     for (const formula of this.#refused) {

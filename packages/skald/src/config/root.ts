@@ -232,7 +232,21 @@ export const rootConfig = field.section("", {
     "Spans of requests, queries, flushes and so on, sent by OTLP to where the variables `OTEL_*` of the environment say.",
     { enabled: field.toggle(false, "send them", "tracing.enabled") },
   ),
-  ui: field.section("What pages in a browser may do.", {
+  ui: field.section("The web interface, and what pages in a browser may do.", {
+    enabled: field.toggle(true, "serve the web interface below /ui/", "ui.enabled"),
+    title: field.text(
+      "",
+      "shown beside the name of the program, such as the name of a site",
+      "ui.title",
+    ),
+    links: field.sections(
+      field.section("A link.", {
+        field: field.text("", "label or field, such as trace_id"),
+        url: field.text("", "where its values lead; {value} stands for the value"),
+      }),
+      "links of the values of fields",
+      { check: linkProblem },
+    ),
     allowed_origins: field.list(
       [],
       "other origins, https://host:port, whose pages may open WebSockets and send what is not a GET",
@@ -244,12 +258,27 @@ export const rootConfig = field.section("", {
       refused: { value: true, why: `access by labels ${inFront}` },
     }),
   }),
-  auth: field.section("Access tokens of an enterprise product.", {
+  auth: field.section("Who may send requests.", {
+    users_file: field.text(
+      "",
+      "YAML file with the users, their passwords or tokens, tenants and rights, read again when it changes; empty: everybody may do everything",
+      "auth.users-file",
+    ),
     type: field.text("", "enterprise: tokens are checked", undefined, {
       refused: { value: "enterprise", why: `a check of access tokens ${inFront}` },
     }),
   }),
 });
+
+/** What is wrong with links; undefined when they are good. A page follows them, so that they must not be code. */
+function linkProblem(links: readonly { field: string; url: string }[]): string | undefined {
+  for (const { field: name, url } of links) {
+    if (name === "") return "a link needs a field";
+    if (!/^https?:\/\//.test(url) || !url.includes("{value}"))
+      return `the url of ${name} must begin with https:// or http:// and contain {value}`;
+  }
+  return undefined;
+}
 
 /** Values as they are used: durations and times in milliseconds, sizes in bytes; keys as in YAML. */
 export type Config = Readonly<field.Values<typeof rootConfig>>;

@@ -1,5 +1,5 @@
 import { errorCodeOf, errorStatus } from "@skald/model";
-import type { EndedCall } from "@skald/rpc";
+import type { EndedCall, GrpcServerOptions } from "@skald/rpc";
 import { type Logger, type Metrics, StretchRecorder } from "@skald/runtime";
 import type { CutObserver, RequestFacts, RequestObserver } from "@skald/transport";
 
@@ -56,11 +56,28 @@ export function requestObserver(metrics: Metrics): RequestObserver {
   };
 }
 
+/** What a gRPC server reports to: calls that ended, connections that were cut, and faults. */
+export function grpcObservers(
+  metrics: Metrics,
+  log: Logger,
+): Required<Pick<GrpcServerOptions, "onEnd" | "onCut" | "onError">> {
+  const panics = metrics.counter("grpc_panic_total", "Calls that failed for a fault of ours.");
+  return {
+    onEnd: callObserver(metrics),
+    onCut: cutObserver(metrics, log, "grpc"),
+    onError: (error, path) => {
+      panics.inc();
+      log.error("a call failed", { path, error });
+    },
+  };
+}
+
 /** Counts gRPC calls beside requests: the route is the name of the method, the status of an error its HTTP status. */
-export function callObserver(metrics: Metrics): (call: EndedCall) => void {
+function callObserver(metrics: Metrics): (call: EndedCall) => void {
   const durations = durationsOf(metrics);
-  return ({ path, durationMs, error }) => {
-    const status = error === undefined ? "success" : String(errorStatus[errorCodeOf(error)]);
+  return ({ path, durationMs, error, httpStatus }) => {
+    const failed = error === undefined ? httpStatus : errorStatus[errorCodeOf(error)];
+    const status = failed === undefined ? "success" : String(failed);
     const labels = { method: "gRPC", route: path, status_code: status, ws: "false" };
     durations.observe(labels, durationMs / 1000);
   };

@@ -22,6 +22,7 @@ const groups = {
   schedulers: ["GET /scheduler/ring"],
   gateways: ["GET /indexgateway/ring"],
   patterns: ["GET /pattern/ring"],
+  ui: ["GET /ui/config.json"],
 };
 type Group = keyof typeof groups;
 
@@ -30,14 +31,15 @@ const exposed: Readonly<Record<string, readonly Group[]>> = {
   all: [
     ...(["push", "query", "flush", "delete", "ring"] as const),
     ...(["distributors", "compactors", "rulers", "schedulers", "gateways", "patterns"] as const),
+    "ui",
   ],
   write: ["push", "flush", "ring", "distributors"],
-  read: ["query"],
+  read: ["query", "ui"],
   backend: ["delete", "compactors", "rulers", "schedulers", "gateways", "patterns"],
   distributor: ["push", "distributors"],
   ingester: ["flush", "ring"],
-  querier: ["query"],
-  "query-frontend": ["query"],
+  querier: ["query", "ui"],
+  "query-frontend": ["query", "ui"],
   "query-scheduler": ["schedulers"],
   "index-gateway": ["gateways"],
   compactor: ["delete", "compactors"],

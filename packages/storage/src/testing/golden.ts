@@ -6,7 +6,9 @@ import { dayNs, type PushEncoding, type PushFormat } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
 import { DayEdit } from "../day-index/day-edit.js";
 import { HeadBlock } from "../head/head-block.js";
+import { mergeSegments } from "../seal/merge-segments.js";
 import { sealSegment } from "../seal/seal.js";
+import { openSegmentFile } from "../segment/read/reader.js";
 import { walPath } from "../wal/disk.js";
 import { WalFrames } from "../wal/frame.js";
 import type { WalRecord } from "../wal/record.js";
@@ -210,6 +212,21 @@ export function goldenFilteredRows(): Row[] {
   }));
 }
 
+/** The rows of testdata/segment-v1-fields.parquet: JSON and logfmt, some for the parser alone. */
+export function goldenFieldRows(): Row[] {
+  return Array.from({ length: 60 }, (_, i) => ({
+    labels: { app: i < 40 ? "json" : "logfmt" },
+    time: i * 1_000_000,
+    line:
+      i % 25 === 7 ? `{"status":${i}` : i < 40 ? jsonLine(i) : `level=info took=${i}ms n=${i % 3}`,
+  }));
+}
+
+function jsonLine(i: number): string {
+  const level = i % 4 ? "info" : "error";
+  return JSON.stringify({ level, n: i % 5, http: { status: 200 + (i % 2) }, list: [i] });
+}
+
 /** The rows of testdata/segment-v1-digests.parquet: a stream with digests, and one with too few rows for them. */
 export function goldenDigestedRows(): Row[] {
   return Array.from({ length: 60 }, (_, i) => ({
@@ -243,17 +260,35 @@ export async function writeGolden(directory: string): Promise<void> {
     `${JSON.stringify({ ...counts, baseNs: String(counts.baseNs) }, null, 2)}\n`,
   );
   // testdata/segment-v1.parquet was written before segments had filters
+  const golden = { tenant: "golden", id: "golden" };
   const path = join(directory, "segment-v1-filters.parquet");
   const heads = [headOf([goldenFilteredRows()], goldenBaseNs)];
-  sealSegment({ tenant: "golden", id: "golden", path, heads, filters: "ribbon" });
+  sealSegment({ ...golden, path, heads, filters: "ribbon" });
   const bitmaps = join(directory, "segment-v1-bitmaps.parquet");
-  sealSegment({ tenant: "golden", id: "golden", path: bitmaps, heads });
+  sealSegment({ ...golden, path: bitmaps, heads });
+  const opened = openSegmentFile({ ...golden, location: { kind: "file", path: bitmaps } });
+  const steps = mergeSegments({
+    ...{ ...golden, path: join(directory, "segment-v1-sets.parquet") },
+    inputs: [{ segment: opened.segment }],
+    texts: ["GET", "took 1", "absent", "items/4"],
+  });
+  while (!steps.next().done);
+  opened.close();
+  const withFields = join(directory, "segment-v1-fields.parquet");
+  sealSegment({ ...golden, path: withFields, heads: [headOf([goldenFieldRows()], goldenBaseNs)] });
+  const source = openSegmentFile({ ...golden, location: { kind: "file", path: withFields } });
+  const merge = mergeSegments({
+    ...{ ...golden, path: withFields, inputs: [{ segment: source.segment }] },
+    fields: { share: 1, asked: new Map() },
+  });
+  while (!merge.next().done);
+  source.close();
   // testdata/day-v1.day was written before streams were counted, and day-v1-counts.day before rows were marked
   const day = goldenMarkedDay().encode({ generation: 44, writtenMs: 5 });
   await writeFile(join(directory, "day-v1-marks.day"), day);
   // testdata/segment-v1-digests.parquet and segment-v1-levels.parquet have the same rows, and were written before rows were marked
   sealSegment({
-    ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-marks.parquet") },
+    ...{ ...golden, path: join(directory, "segment-v1-marks.parquet") },
     heads: [headOf([goldenDigestedRows()], goldenBaseNs)],
   });
 }

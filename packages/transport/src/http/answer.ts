@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
+import { challengesOf } from "../access/access.js";
 import { type HttpBody, type HttpResponse, textResponse } from "./route.js";
 
 /** Answers smaller than this are not worth compressing. */
@@ -29,9 +30,11 @@ export async function sendAnswer(
   }
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
   response.statusCode = answer.status;
-  if (options.compressResponses && isWorthCompressing(body)) {
+  // A body that has an encoding was compressed when it was made.
+  const isCompressed = response.hasHeader("content-encoding");
+  if (options.compressResponses && !isCompressed && isWorthCompressing(body)) {
     response.setHeader("vary", "Accept-Encoding");
-    if (wantsGzip(response.req.headers["accept-encoding"])) {
+    if (acceptsEncoding(response.req.headers["accept-encoding"], "gzip")) {
       response.setHeader("content-encoding", "gzip");
       if (isPieces(body)) await writePieces(response, body, [createGzip(gzipOptions)]);
       else endResponse(response, await compress(body, gzipOptions));
@@ -140,20 +143,26 @@ export function errorAnswer(error: unknown): HttpResponse {
   if (!(error instanceof SkaldError)) return textResponse(errorStatus[errorCodeOf(error)], text);
   const end = error.code === "unauthenticated" ? "\n" : "";
   const answer = textResponse(error.status, text + end);
+  const challenges = challengesOf(error);
+  if (challenges !== undefined)
+    return { ...answer, headers: { ...answer.headers, "www-authenticate": challenges } };
   if (error.retryAfterSeconds === undefined) return answer;
   const seconds = String(Math.ceil(error.retryAfterSeconds));
   return { ...answer, headers: { ...answer.headers, "retry-after": seconds } };
 }
 
-/** Whether an Accept-Encoding header takes gzip: by name or by `*`, and not with a weight of zero. */
-export function wantsGzip(header: string | string[] | undefined): boolean {
+/** Whether an Accept-Encoding header takes an encoding: by name or by `*`, and not with a weight of zero. */
+export function acceptsEncoding(
+  header: string | string[] | undefined,
+  encoding: "gzip" | "br",
+): boolean {
   const weights = new Map<string, number>();
   for (const part of String(header ?? "").split(",")) {
     const [name = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
     const weight = parameters.find((text) => text.startsWith("q="))?.slice(2);
     weights.set(name, weight === undefined ? 1 : Number(weight));
   }
-  return (weights.get("gzip") ?? weights.get("*") ?? 0) > 0;
+  return (weights.get(encoding) ?? weights.get("*") ?? 0) > 0;
 }
 
 /** A client may continue to send a request that is already answered for this time. */

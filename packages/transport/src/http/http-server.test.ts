@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { internal, invalidArgument, SkaldError } from "@skald/model";
-import { wantsGzip } from "./answer.js";
+import { acceptsEncoding } from "./answer.js";
 import type { RawHandler } from "./http-server.js";
 import type { RequestFacts } from "./observe.js";
 import { type Route, textResponse } from "./route.js";
@@ -331,7 +331,7 @@ describe("compression", () => {
     ["", false],
     [undefined, false],
   ])("Accept-Encoding %j: %s", (header, want) => {
-    expect(wantsGzip(header)).toBe(want);
+    expect(acceptsEncoding(header, "gzip")).toBe(want);
   });
 });
 

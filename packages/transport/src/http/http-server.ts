@@ -10,7 +10,7 @@ import { RequestTurns } from "../request-turns.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
 import { pathOf, type RequestObserver, routeName, serveObserved, unknownRoute } from "./observe.js";
-import type { EndpointDocs, Route } from "./route.js";
+import type { Authorize, EndpointDocs, Route } from "./route.js";
 import { buildRouter } from "./router.js";
 import { Certificates, mayConnect, type TlsOptions } from "./tls.js";
 import { type SocketRoute, Upgrades } from "./websocket.js";
@@ -46,6 +46,8 @@ export interface HttpServerOptions {
   /** Exact paths whose POSTs go straight to a handler, before the router. */
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
   readonly socketRoutes?: readonly SocketRoute[];
+  /** Without it every sender may use every path. */
+  readonly authorize?: Authorize | undefined;
   readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: FailedRequest) => void;
   readonly onCut?: CutObserver;
@@ -187,10 +189,10 @@ export class HttpServer {
 
   /** Without a listener Node serves requests with an `Upgrade` header as any other. */
   #takeUpgrades(serveHttp: ConnectionListener): Upgrades | undefined {
-    const { socketRoutes: routes = [], pathPrefix, onRequest, onError } = this.#options;
+    const { socketRoutes: routes = [], pathPrefix, authorize, onRequest, onError } = this.#options;
     if (routes.length === 0) return undefined;
     const own = { guard: this.#guard, origins: this.#origins, serveHttp };
-    const upgrades = new Upgrades({ routes, pathPrefix, onRequest, onError, ...own });
+    const upgrades = new Upgrades({ routes, pathPrefix, authorize, onRequest, onError, ...own });
     this.#server.on("upgrade", (request, socket, head) => {
       if (this.#stopping) socket.destroy();
       else if (upgrades.take(request, socket, head)) this.#sockets.delete(socket as Socket);
@@ -256,17 +258,20 @@ export class HttpServer {
   #serveRaw(handler: RawHandler, request: IncomingMessage, response: ServerResponse): void {
     const pattern = pathOf(request).slice(this.#options.pathPrefix.length);
     serveObserved(this.#observing, response, { name: routeName(pattern), pattern }, () =>
-      this.#runRaw(handler, request, response),
+      this.#runRaw(handler, pattern, request, response),
     );
   }
 
   async #runRaw(
     handler: RawHandler,
+    path: string,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
     try {
       this.#origins.checkChange(request.headers);
+      const { authorize } = this.#options;
+      if (authorize !== undefined) await authorize(request.headers, path);
       await handler(request, response);
     } catch (error) {
       await answerFailure(this.#options, request, response, error);

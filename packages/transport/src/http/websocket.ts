@@ -8,7 +8,7 @@ import type { ConnectionGuard } from "../connection-guard.js";
 import { errorAnswer } from "./answer.js";
 import { parseForm } from "./body.js";
 import { beginRequest, endRequest, pathOf, type RequestObserver, routeName } from "./observe.js";
-import type { HttpResponse } from "./route.js";
+import type { Authorize, HttpResponse } from "./route.js";
 
 /** A request for a WebSocket. */
 export interface SocketRequest {
@@ -30,6 +30,7 @@ export interface UpgradeOptions {
   readonly routes: readonly SocketRoute[];
   readonly guard: ConnectionGuard;
   readonly origins: AllowedOrigins;
+  readonly authorize?: Authorize | undefined;
   readonly onRequest?: RequestObserver | undefined;
   readonly onError?: ((error: unknown, request: IncomingMessage) => void) | undefined;
   /** Takes back a connection whose request is not for a WebSocket; bytes that were read are unshifted. */
@@ -103,6 +104,7 @@ export class Upgrades {
     let session: SocketSession;
     try {
       this.#options.origins.checkSocket(request.headers);
+      await this.#options.authorize?.(request.headers, route.path);
       session = await withinSpan(span, async () => route.open(socketRequest(request)));
     } catch (error) {
       const answer = errorAnswer(error);

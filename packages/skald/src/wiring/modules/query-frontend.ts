@@ -7,7 +7,9 @@ import {
   TailEndpoints,
 } from "@skald/frontend";
 import { systemClock } from "@skald/model";
+import type { Config } from "../../config/root.js";
 import { drilldownRoutes } from "../../http/tenant-routes.js";
+import { type UiConfig, uiRoutes } from "../../http/ui-routes.js";
 import { queryObserver } from "../../query/metrics.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 import { buildResultStores } from "../result-stores.js";
@@ -57,6 +59,10 @@ export function buildFrontend(
     maxDurationMs: config.querier.tail_max_duration,
     clock: systemClock,
   });
+  const open = "Tails that are open.";
+  metrics.gaugeOf("querier_tail_active", open, () => tails.active);
+  const running = "Requests for queries, labels and the like that are being served.";
+  metrics.gaugeOf("query_frontend_queries_in_progress", running, () => queries.running);
   const queried = queryRoutes((endpoint, request) => queries.serve(endpoint, request));
   return {
     service,
@@ -69,7 +75,19 @@ export function buildFrontend(
         parse: (request) => queries.read("patterns", request),
       }),
       ...drilldown,
+      ...(config.ui.enabled ? uiRoutes({ config: uiConfigOf(config, build.version) }) : []),
     ],
     socketRoutes: tails.socketRoutes,
+  };
+}
+
+function uiConfigOf(config: Config, version: string): UiConfig {
+  return {
+    ...{ version, title: config.ui.title, links: config.ui.links },
+    multiTenant: config.auth_enabled,
+    patterns: config.pattern_ingester.enabled,
+    deletes: config.compactor.retention_enabled,
+    rules: config.ruler.enable_api,
+    targets: config.target,
   };
 }

@@ -31,6 +31,7 @@ interface StoredBlock {
   readonly block: number;
   readonly rowCount: number;
   readonly runs: Block["runs"];
+  readonly facts: Block["facts"];
   /** Names the file in the error of whatever fails. */
   guard<T>(read: () => T): T;
 }
@@ -60,10 +61,18 @@ export function segmentBlock(stored: StoredBlock): Block {
     return { kind: "bytes", ...pairColumn(pairs, place, rowCount) };
   }
 
+  function fieldColumn(name: string): MetadataColumn | undefined {
+    const field = index.fieldNames().indexOf(name);
+    const column = index.columnCount + field;
+    if (field < 0 || index.pages(column).values[block] === 0) return undefined;
+    return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
+  }
+
   return {
     baseNs: index.baseNs,
     rowCount,
     runs: stored.runs,
+    facts: stored.facts,
     timestamps() {
       timestamps ??= guard(
         () => decodeDelta(page(timestampColumn).body, rowCount, index.baseNs).values,
@@ -86,6 +95,7 @@ export function segmentBlock(stored: StoredBlock): Block {
         );
       return columns.get(name);
     },
+    field: (name) => guard(() => fieldColumn(name)),
   };
 }
 

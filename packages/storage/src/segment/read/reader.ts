@@ -1,4 +1,10 @@
-import { internal, type NeedleFormula, type SegmentRef, SkaldError } from "@skald/model";
+import {
+  type BlockFacts,
+  internal,
+  type NeedleFormula,
+  type SegmentRef,
+  SkaldError,
+} from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
 import { FilterReader } from "../filter/filter-reader.js";
 import type { IndexImage } from "../index-image.js";
@@ -17,6 +23,7 @@ import {
   corruptSegmentOf,
   type LabelTable,
   type PageSet,
+  type RunsWithin,
   type Segment,
 } from "../segment.js";
 import { type ByteRange, PageReader, pageSet, segmentBlock } from "./block.js";
@@ -148,6 +155,10 @@ class OpenedSegment implements Segment {
     this.#index.runs.forEachOf(stream, visit);
   }
 
+  blocksOf(streams: Uint32Array, within?: RunsWithin): Uint32Array {
+    return this.#index.runs.blocksOf(streams, within);
+  }
+
   digests(stream: number) {
     return this.#guard(() => this.#index.digests()?.of(stream));
   }
@@ -156,12 +167,22 @@ class OpenedSegment implements Segment {
     return this.#guard(() => this.#index.marksOf(block));
   }
 
+  metadataBytes(block: number) {
+    return this.#guard(() => this.#index.metadataBytesOf(block));
+  }
+
   levels(block: number, run: number) {
     return this.#guard(() => this.#index.levels()?.of(block, run));
   }
 
   slices(block: number, run: number) {
     return this.#guard(() => this.#index.slices()?.of(block, run));
+  }
+
+  facts(block: number): BlockFacts | undefined {
+    const found = this.#guard(() => this.#index.facts()?.ofBlock(block));
+    if (found === undefined) return undefined;
+    return { ...found, rowsWith: (text) => this.#guard(() => found.rowsWith(text)) };
   }
 
   metadataNames(block: number) {
@@ -194,6 +215,7 @@ class OpenedSegment implements Segment {
       block,
       rowCount,
       runs,
+      facts: this.facts(block),
       guard: (read) => this.#guard(read),
     });
   }
@@ -315,6 +337,10 @@ function columnsOf(index: SegmentIndex, selection: ColumnSelection): number[] {
   const wanted = selection.metadata === "all" ? undefined : new Set(selection.metadata);
   index.metadataNames.forEach((name, i) => {
     if (wanted?.delete(name) ?? true) columns.push(firstMetadataColumn + i);
+  });
+  const fields = new Set(selection.fields ?? []);
+  index.fieldNames().forEach((name, i) => {
+    if (fields.has(name)) columns.push(index.columnCount + i);
   });
   // A name without a column may be in the map.
   if (wanted === undefined || wanted.size > 0)

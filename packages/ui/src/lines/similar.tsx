@@ -1,0 +1,68 @@
+import { useSignal } from "@preact/signals";
+import { quote } from "@skald/model";
+import { useEffect } from "preact/hooks";
+import type { Span } from "../api/fields.js";
+import type { Line } from "../api/lines.js";
+import { fetchPatterns, type Pattern } from "../api/patterns.js";
+import { Spark } from "../chart/spark.js";
+import { formatWhole } from "../parts/format.js";
+import { matchesPattern, patternsOf } from "./mine.js";
+
+interface SimilarProps {
+  readonly line: Line;
+  readonly selector: string;
+  readonly span: Span;
+  readonly shown: () => readonly Line[];
+  /** Adds a stage to the query. */
+  readonly onStage: (stage: string) => void;
+}
+
+/** How many lines look like one, and when. */
+export function Similar({ line, selector, span, shown, onStage }: SimilarProps) {
+  const found = useSignal<Pattern | null | undefined>(undefined);
+  const isMined = useSignal(true);
+  useEffect(() => {
+    const asked = new AbortController();
+    const pick = (patterns: readonly Pattern[]) => {
+      found.value = patterns.find(({ pattern }) => matchesPattern(pattern, line.text)) ?? null;
+    };
+    fetchPatterns(selector, span, asked.signal).then(
+      (patterns) => {
+        isMined.value = patterns !== undefined;
+        pick(patterns ?? patternsOf(shown()));
+      },
+      () => pick(patternsOf(shown())),
+    );
+    return () => asked.abort();
+  }, [line, selector]);
+  const pattern = found.value;
+  if (pattern === undefined) return <h3>Looking for its pattern…</h3>;
+  if (pattern === null) return <h3>No pattern has lines like this one yet.</h3>;
+  return (
+    <div class="context">
+      <h3>
+        {formatWhole(pattern.lines)} lines look like this{isMined.value ? "" : ", of those on show"}
+      </h3>
+      <div class="tree">{pattern.pattern.replaceAll("<_>", " ··· ")}</div>
+      <div class="tree">
+        <Spark pattern={pattern} span={span} />
+      </div>
+      <div class="bar">
+        <button
+          class="button small"
+          type="button"
+          onClick={() => onStage(`|> ${quote(pattern.pattern)}`)}
+        >
+          Only these
+        </button>
+        <button
+          class="button small"
+          type="button"
+          onClick={() => onStage(`!> ${quote(pattern.pattern)}`)}
+        >
+          All others
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,21 @@
+import { render } from "preact";
+import { startList } from "./answer/list-state.js";
+import { startLiveState } from "./answer/live.js";
+import { startPanel } from "./answer/panel-state.js";
+import { App, watchAlerts } from "./app.js";
+import { onKey } from "./explore/keys.js";
+import { startExplore } from "./explore/start.js";
+import { loadConfig, loadLimits } from "./state/config.js";
+import { startState } from "./state/explore.js";
+
+startState();
+const root = document.getElementById("app");
+if (root !== null) render(<App />, root);
+document.addEventListener("keydown", onKey);
+startList();
+startPanel();
+startLiveState();
+void loadConfig();
+void loadLimits();
+startExplore();
+watchAlerts();

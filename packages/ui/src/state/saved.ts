@@ -1,0 +1,55 @@
+import { signal } from "@preact/signals";
+import { currentTenant } from "../api/client.js";
+import { recall, remember } from "./store.js";
+
+export interface Saved {
+  readonly name: string;
+  readonly query: string;
+}
+
+const historyMax = 200;
+
+export const saved = signal<readonly Saved[]>(recall<readonly Saved[]>("saved", []));
+
+function historyKey(): string {
+  return `history.${currentTenant()}`;
+}
+
+/** Queries that ran, the newest first. */
+export function history(): readonly string[] {
+  return recall<string[]>(historyKey(), []);
+}
+
+export function addToHistory(query: string): void {
+  const others = history().filter((one) => one !== query);
+  remember(historyKey(), [query, ...others].slice(0, historyMax));
+}
+
+export function save(name: string, query: string): void {
+  const others = saved.value.filter((one) => one.name !== name);
+  setSaved([...others, { name, query }]);
+}
+
+export function unsave(query: string): void {
+  setSaved(saved.value.filter((one) => one.query !== query));
+}
+
+function setSaved(list: readonly Saved[]): void {
+  saved.value = list;
+  remember("saved", list);
+}
+
+/** Adds the queries of an exported file. Throws when it is no such file. */
+export function importSaved(text: string): number {
+  const list: unknown = JSON.parse(text);
+  const good = (Array.isArray(list) ? list : []).filter(
+    (one): one is Saved => typeof one?.name === "string" && typeof one?.query === "string",
+  );
+  if (good.length === 0) throw new Error("no saved queries in this file");
+  for (const { name, query } of good) save(name, query);
+  return good.length;
+}
+
+export function exportSaved(): string {
+  return JSON.stringify(saved.value, undefined, 2);
+}
