@@ -58,6 +58,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   );
   const held = "Memory that queries hold, by their own count.";
   metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
+  metrics.gaugesOf("tenant_query_memory_bytes", held, ["tenant"], () => memory.holdings());
   const threads = new WorkerPool({
     url: threadScripts.queries,
     size: Math.min(max_concurrent, Math.max(minThreads, availableParallelism())),
@@ -89,7 +90,8 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   const lanes = { pool: threads, memory, threads: pool.size, hidesRows, deletesOf };
   if (schedulers !== undefined) {
     parts.lanes = new QueryLanes({ ...lanes, host: { schedule: schedulers.schedule } });
-    return { service, unready: () => unknownPeers(schedulers.book, "query scheduler") };
+    const unready = () => unknownPeers(schedulers.book, "query scheduler");
+    return { service, unready, warm: () => threads.warm() };
   }
   const onCorrupt = (found: DamagedSegment) => {
     corrupt.inc();
@@ -102,7 +104,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     ...{ ...lanes, services, host: { corrupt: onCorrupt } },
     onCorrupt: (segment, error) => onCorrupt({ segment, reason: (error as Error).message }),
   });
-  return { service };
+  return { service, warm: () => threads.warm() };
 }
 
 /** Notes the texts of the line filters that scans of the store ask for. */
