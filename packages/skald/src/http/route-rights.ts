@@ -3,10 +3,11 @@ import type { Need } from "@skald/transport";
 
 /**
  * What each path of the API needs where there is a users file. The names of the reference need what the published ones do. A path
- * that is not here keeps the process from starting.
+ * that is not here keeps a process with a users file from starting.
  */
 const pathsByNeed: Readonly<Record<Need, readonly string[]>> = {
-  open: ["/ready", "/", "/ui"],
+  // The files of the interface are the same for everybody; its first request makes a browser ask who is there.
+  open: ["/ready", "/", "/ui", "/ui/", "/ui/:view", "/ui/assets/:file"],
   write: [
     "/service/api/v1/push",
     "/api/legacy/push",
@@ -38,11 +39,7 @@ const pathsByNeed: Readonly<Record<Need, readonly string[]>> = {
     "/api/legacy/series",
     "/api/legacy/tail",
     "/config/tenant/v1/limits",
-    // A browser asks for the password when it loads the page.
-    "/ui/",
-    "/ui/:view",
     "/ui/config.json",
-    "/ui/assets/:file",
     // Grafana shows rules and alerts by these.
     "/compat/api/v1/rules",
     "/compat/api/v1/alerts",
@@ -91,11 +88,14 @@ export const knownPaths: readonly string[] = [...needs.keys()];
 
 /** What a path needs, as its route has it; throws internal for one that is not in the table. */
 export function needOf(path: string): Need {
-  const published = path
+  const need = needs.get(path) ?? needs.get(publishedName(path));
+  if (need === undefined) throw internal(`nobody said which right ${path} needs: route-rights.ts`);
+  return need;
+}
+
+function publishedName(path: string): string {
+  return path
     .replace(/^\/loki\/api\//, "/service/api/")
     .replace(/^\/api\/prom\//, "/api/legacy/")
     .replace(/^\/prometheus\/api\//, "/compat/api/");
-  const need = needs.get(published);
-  if (need === undefined) throw internal(`nobody said which right ${path} needs: route-rights.ts`);
-  return need;
 }

@@ -64,11 +64,21 @@ export class LineList {
   setLook(look: RowLook): void {
     this.#look = look;
     this.element.classList.toggle("wrap", look.wrap);
-    const row = Number.parseInt(getComputedStyle(this.element).getPropertyValue("--row"), 10) || 22;
     const top = this.#heights.indexAt(this.element.scrollTop);
-    this.#heights = new Heights(row, look.wrap ? this.#source.count : undefined);
+    this.#heights = new Heights(this.#rowHeight(), look.wrap ? this.#source.count : undefined);
     this.element.scrollTop = this.#heights.topOf(top);
     this.refresh();
+  }
+
+  /** Takes note that the list has another size, which may come with another height of rows. */
+  resize(): void {
+    if (this.#look !== undefined && this.#rowHeight() !== this.#heights.rowHeight) {
+      this.setLook(this.#look);
+    } else this.refresh();
+  }
+
+  #rowHeight(): number {
+    return Number.parseInt(getComputedStyle(this.element).getPropertyValue("--row"), 10) || 22;
   }
 
   /** Takes note that the source has more lines at its end, or others. */

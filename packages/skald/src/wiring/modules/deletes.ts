@@ -117,7 +117,7 @@ interface KeptCopiesDeps {
 }
 
 /** What this process keeps of deleted rows beside store and ingesters: segments in the cache, and patterns. */
-class KeptCopies {
+export class KeptCopies {
   readonly #deps: KeptCopiesDeps;
   /** Whether it has looked at what earlier processes left. */
   #hasLooked = false;
