@@ -35,6 +35,24 @@ const regexAlone = {
   },
 };
 
+/** Parts that are loaded on demand. */
+const onDemand =
+  /src.(?:(?:streams|alerts|system|welcome).(?:streams|alerts|system|welcome|sample)|explore.(?:open-line|download)|views.(?:table|patterns|metric)-view|chart.metric-chart)\.tsx?$|syntax.regex\.js$/;
+
+/**
+ * Lets each part on demand import all that the page has at once. Files that the same parts import go into one chunk, so the first
+ * load is one chunk instead of one for each set of parts.
+ */
+const oneChunk = {
+  name: "one-chunk",
+  setup({ onLoad }) {
+    onLoad({ filter: onDemand }, ({ path }) => ({
+      contents: `import ${JSON.stringify(join(home, "src", "app.tsx"))};\n${readFileSync(path, "utf8")}`,
+      loader: path.endsWith(".tsx") ? "tsx" : path.endsWith(".ts") ? "ts" : "js",
+    }));
+  },
+};
+
 const options = {
   absWorkingDir: home,
   entryPoints: [
@@ -55,7 +73,7 @@ const options = {
   legalComments: "none",
   logLevel: "warning",
   treeShaking: true,
-  plugins: [regexAlone],
+  plugins: [regexAlone, oneChunk],
 };
 
 if (process.argv.includes("--watch")) {
@@ -63,17 +81,15 @@ if (process.argv.includes("--watch")) {
     ...options,
     plugins: [
       regexAlone,
-      {
-        name: "pages",
-        setup: (one) => one.onEnd(async ({ metafile }) => write(await joinFirst(metafile))),
-      },
+      oneChunk,
+      { name: "pages", setup: (one) => one.onEnd(({ metafile }) => write(metafile)) },
     ],
   });
   await watcher.watch();
 } else if (process.argv.includes("--size") || !isFresh()) {
   rmSync(assets, { recursive: true, force: true });
   const { metafile } = await build(options);
-  const manifest = write(await joinFirst(metafile));
+  const manifest = write(metafile);
   if (process.argv.includes("--size")) process.exitCode = report(manifest) ? 0 : 1;
 }
 
@@ -97,71 +113,6 @@ function newestMs(path) {
     (name) => statSync(join(path, name)).mtimeMs,
   );
   return Math.max(...times);
-}
-
-/**
- * Makes one script of the first load. esbuild cuts it into a file for each set of parts that share something; the parts that are
- * loaded on demand get what they share from this script. Its name comes from the names of those files, which are hashes of
- * their contents.
- */
-async function joinFirst({ outputs }) {
-  const script = Object.keys(outputs).find((file) => outputs[file].entryPoint === "src/main.tsx");
-  const first = staticImports({ outputs }, script);
-  const numberOf = new Map(first.map((file, i) => [basename(file), i]));
-  const hash = createHash("sha256")
-    .update([...numberOf.keys()].join(" "))
-    .digest("hex");
-  const joined = `app-${hash.slice(0, 8).toUpperCase()}.js`;
-  const others = Object.keys(outputs).filter(
-    (file) => file.endsWith(".js") && !numberOf.has(basename(file)),
-  );
-  await build({
-    ...{ bundle: true, format: "esm", minify: true, target: options.target },
-    stdin: {
-      contents: [...numberOf]
-        .map(([name, i]) =>
-          i === 0 ? `import "./${name}";` : `export * as c${i} from "./${name}";`,
-        )
-        .join("\n"),
-      resolveDir: assets,
-    },
-    external: others.map((file) => `./${basename(file)}`),
-    outfile: join(assets, joined),
-  });
-  for (const file of others) {
-    const path = join(home, file);
-    const code = readFileSync(path, "utf8").replace(
-      /import(?:\{([^}]*)\}from)?"\.\/([^"]+)";/g,
-      (whole, names, from) => {
-        const number = numberOf.get(from);
-        if (number === undefined) return whole;
-        if (names === undefined) return `import"./${joined}";`;
-        const taken = names.replaceAll(" as ", ":");
-        return `import{c${number} as c$${number}}from"./${joined}";const{${taken}}=c$${number};`;
-      },
-    );
-    writeFileSync(path, code);
-  }
-  const path = `dist/assets/${joined}`;
-  const demanded = first.flatMap((file) =>
-    outputs[file].imports.filter(({ kind }) => kind === "dynamic-import"),
-  );
-  const kept = Object.entries(outputs).filter(([file]) => !numberOf.has(basename(file)));
-  const renamed = kept.map(([file, one]) => [
-    file,
-    {
-      ...one,
-      imports: one.imports.map((other) =>
-        numberOf.has(basename(other.path)) ? { ...other, path } : other,
-      ),
-    },
-  ]);
-  return {
-    outputs: {
-      ...Object.fromEntries(renamed),
-      [path]: { entryPoint: "src/main.tsx", imports: demanded },
-    },
-  };
 }
 
 /** Writes the page, the compressed files and the manifest of a build. */

@@ -151,12 +151,25 @@ export class LineList {
       row.index = -1;
       row.element.hidden = true;
     }
+    this.#order();
     if (this.#look?.wrap) this.#measure();
     for (const row of this.#byIndex.values()) {
       row.element.style.transform = `translateY(${this.#heights.topOf(row.index)}px)`;
     }
     this.#space.style.height = `${this.#heights.topOf(count)}px`;
     if (count > 0) this.#events.onView(first, last);
+  }
+
+  /** Puts the elements in the order of their rows, which is the one that screen readers read them in. */
+  #order(): void {
+    this.#rows.sort((a, b) => a.index - b.index);
+    let before: Element | null = null;
+    for (const { element } of this.#rows) {
+      const next: Element | null =
+        before === null ? this.#space.firstElementChild : before.nextElementSibling;
+      if (next !== element) this.#space.insertBefore(element, next);
+      before = element;
+    }
   }
 
   #measure(): void {
