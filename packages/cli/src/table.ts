@@ -74,6 +74,34 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "copies the object store of a Loki into the store of a Skald",
     load: async () => (await import("./move/import-store.js")).importStore,
   },
+  "rules check": {
+    says: "checks files of rules",
+    load: async () => (await import("./manage/rules.js")).rulesCheck,
+  },
+  "rules diff": {
+    says: "shows how the server's rules differ from files",
+    load: async () => (await import("./manage/rules.js")).rulesDiff,
+  },
+  "rules sync": {
+    says: "makes the server's rules those of files",
+    load: async () => (await import("./manage/rules.js")).rulesSync,
+  },
+  "delete add": {
+    says: "shows which lines would go, asks, and has them deleted",
+    load: async () => (await import("./manage/deletes.js")).deleteAdd,
+  },
+  "delete create": {
+    says: "the same without a question",
+    load: async () => (await import("./manage/deletes.js")).deleteCreate,
+  },
+  "delete list": {
+    says: "lists requests to delete lines",
+    load: async () => (await import("./manage/deletes.js")).deleteList,
+  },
+  "delete cancel": {
+    says: "takes a request back",
+    load: async () => (await import("./manage/deletes.js")).deleteCancel,
+  },
   "context add": {
     says: "adds a connection under a name",
     load: async () => (await import("./manage/contexts.js")).contextAdd,
@@ -130,6 +158,8 @@ export const table: Readonly<Record<string, Entry>> = {
 
 /** What the commands of two words have in common, by their first word. */
 export const groups: Readonly<Record<string, string>> = {
+  rules: "checks files of rules, and brings them to a server",
+  delete: "has lines deleted",
   context: "names connections to servers",
   import: "copies lines from a Loki",
   auth: "makes entries of the users file",

@@ -326,7 +326,7 @@ async function tellEnd(
 ): Promise<void> {
   if (session.isQuiet) return;
   const which = asked.isForward ? "oldest" : "newest";
-  if (!isCut) return session.note(`${count.toLocaleString("en")} lines`);
+  if (!isCut) return session.note(`${count.toLocaleString("en")} line${count === 1 ? "" : "s"}`);
   const { client } = session;
   const until = client.until(AbortSignal.timeout(countTimeoutMs));
   const total = await countLines(until, asked).catch(() => undefined);

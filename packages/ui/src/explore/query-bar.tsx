@@ -61,6 +61,7 @@ export function QueryBar() {
       <div class="bar">
         <Editor
           text={draft.value}
+          latest={() => draft.peek()}
           problem={problem.value}
           sources={sources.current}
           onText={(text, at) => {

@@ -9,6 +9,8 @@ import type { Problem } from "./problem.js";
 
 interface EditorProps {
   readonly text: string;
+  /** The text as it is now, which may be newer than the one that is drawn. */
+  readonly latest: () => string;
   readonly problem: Problem | undefined;
   readonly sources: Sources;
   readonly onText: (text: string, caret: number) => void;
@@ -22,13 +24,15 @@ const suggestAfterMs = 120;
 
 /** The query: a real text area over a layer that colours the same text. */
 export function Editor(props: EditorProps) {
-  const { text, problem, onText } = props;
+  const { text, problem, onText, latest } = props;
   const area = useRef<HTMLTextAreaElement>(null);
   const suggest = useSuggestions(area, props);
   const wrong = problem?.kind === "wrong" ? problem : undefined;
   const { open, offers, at } = suggest;
   useEffect(() => {
-    if (area.current !== null && area.current.value !== text) area.current.value = text;
+    // The text of this render may be older than what was typed since.
+    const now = latest();
+    if (area.current !== null && area.current.value !== now) area.current.value = now;
   }, [text]);
   return (
     <div class="editor">
@@ -77,7 +81,7 @@ export function Editor(props: EditorProps) {
           id="suggestions"
           role="listbox"
           aria-label="Suggestions"
-          tabIndex={-1}
+          tabIndex={0}
           ref={suggest.place}
         >
           {offers.value.map((offer, index) => (
