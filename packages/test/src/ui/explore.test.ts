@@ -55,17 +55,17 @@ describe("explore", () => {
 
   inBrowser("shows the first line after few requests", url, async (page) => {
     const asked: string[] = [];
-    let isShown = false;
+    let hasLines = false;
     page.on("request", (request) => {
-      if (!isShown && !request.url().startsWith("data:")) asked.push(request.url());
+      if (!hasLines && !request.url().startsWith("data:")) asked.push(request.url());
+    });
+    page.on("response", (response) => {
+      if (/query_range\?query=%7B/.test(response.url())) hasLines = true;
     });
     await page.goto(`/ui/explore?q=${encodeURIComponent('{app="web"}')}&from=now-1h&to=now`);
     await rows(page).first().waitFor();
-    isShown = true;
-    const own = asked.filter(
-      (one) => !one.includes("count_over_time") && !one.includes("/explain"),
-    );
-    expect(own.length).toBeLessThanOrEqual(maxRequests);
+    expect(hasLines).toBe(true);
+    expect(asked.length > maxRequests ? asked : []).toEqual([]);
   });
 
   inBrowser("runs what is typed, and writes it into the address", url, async (page) => {

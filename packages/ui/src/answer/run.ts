@@ -36,6 +36,9 @@ export interface Answer {
 }
 
 export interface Histogram {
+  /** The query and range that it counts, which may be ahead of the list. */
+  readonly text: string;
+  readonly span: Span;
   readonly fromMs: number;
   readonly stepMs: number;
   readonly buckets: number;
@@ -190,7 +193,15 @@ async function countByLevel(base: Base, log: LogExpr, signal: AbortSignal): Prom
   const ordered = new Map(
     levels.filter((level) => counts.has(level)).map((level) => [level, counts.get(level)!]),
   );
-  pending = { fromMs, stepMs: step * 1000, buckets: count, counts: ordered, total };
+  pending = {
+    text: base.text,
+    span: base.span,
+    fromMs,
+    stepMs: step * 1000,
+    buckets: count,
+    counts: ordered,
+    total,
+  };
   histogram.value = pending;
 }
 

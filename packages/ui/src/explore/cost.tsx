@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type Answer, answer } from "../answer/run.js";
+import { type Answer, answer, busy } from "../answer/run.js";
 import { fetchHolding, type Holding } from "../api/stats.js";
 import { formatBytes, formatCount, formatMs } from "../parts/format.js";
 import { logIn, selectorText, tryParse } from "../query/derive.js";
@@ -63,7 +63,8 @@ function useHolding(text: string): Holding | undefined {
   useEffect(() => {
     const expr = tryParse(text);
     const log = expr === undefined ? undefined : logIn(expr);
-    if (log === undefined) return;
+    // While a query runs its lines come first; its answer asks again.
+    if (log === undefined || busy.peek()) return;
     const asked = new AbortController();
     const timer = setTimeout(async () => {
       const { fromNs, toNs } = resolveRange({ from, to }, Date.now());

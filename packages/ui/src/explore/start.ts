@@ -17,14 +17,19 @@ function loadRegexWhenIdle(): void {
   else setTimeout(load, 3000);
 }
 
+/** The first lines are drawn by then. */
+const settledMs = 300;
+
 /** Asks what the server is and allows once the first answer is there: nothing of it is needed before. */
 export function loadWhenAnswered(): void {
   const stop = effect(() => {
     const isSettled =
       answer.value ?? trouble.value ?? (isEmpty.value || route.value.screen !== "explore");
     if (!isSettled) return;
-    void loadConfig();
-    void loadLimits();
+    setTimeout(() => {
+      void loadConfig();
+      void loadLimits();
+    }, settledMs);
     queueMicrotask(() => stop());
   });
 }

@@ -131,7 +131,9 @@ function countText(): string {
   const { paging } = found;
   const held = source.value.count;
   const order = oldestFirst.value ? "oldest" : "newest";
-  const total = histogram.value?.total;
+  const chart = histogram.value;
+  const isSame = chart?.text === found.text && chart.span.startNs === found.span.startNs;
+  const total = isSame ? chart.total : undefined;
   const of = paging.done ? paging.count : (total ?? undefined);
   const text =
     of === undefined
