@@ -52,9 +52,14 @@ async function measureFolder(found) {
     (await db.runAndReadAll(sql)).getRows().map((row) => row.map(String));
   const [[version]] = await query("SELECT version()");
   console.log(`folder: DuckDB ${version}, @duckdb/node-api`);
-  await compare(found, server.url, `read_parquet('${chunks}/tenant=*/date=*/*.parquet', union_by_name=true)`, {
-    ...{ query, lines, column: "folder" },
-  });
+  await compare(
+    found,
+    server.url,
+    `read_parquet('${chunks}/tenant=*/date=*/*.parquet', union_by_name=true)`,
+    {
+      ...{ query, lines, column: "folder" },
+    },
+  );
   await server.kill("SIGTERM");
 }
 

@@ -61,15 +61,17 @@ export const importLines: AnyCommand = command({
     if (flags["from-addr"] === "") throw new Failure("usage", "name the source: --from-addr URL");
     const session = new Session(flags, io);
     const source = new Client(connectionOf(fromFlags(flags), io.env), io.signal);
-    const query = selector === "" ? await everything(source, session.range(flags)) : selector;
     const { addr } = source.connection;
     const work = new SlicedWork({
       path: flags.state,
-      work: `import ${addr} ${session.client.connection.addr} ${query}`,
+      work: `import ${addr} ${session.client.connection.addr} ${selector || "{}"}`,
       range: session.range(flags),
       isRangeGiven: isSet("from") || isSet("to"),
       sliceNs: flags.slice === "" ? 0n : parseDuration("slice", flags.slice),
     });
+    const isAll = /^\s*(\{\s*\})?\s*$/.test(selector);
+    // Of the range in the state file, which may be another than a run without --from would ask.
+    const query = isAll ? await everything(source, work) : selector;
     const copy = new Copy(source, session.client, { query, flags });
     await copyAll(work, copy, { session, parallel: flags.parallel });
     session.note(

@@ -104,6 +104,7 @@ export class Upgrades {
     let session: SocketSession;
     try {
       this.#options.origins.checkSocket(request.headers);
+      takeTenant(request.headers);
       await this.#options.authorize?.(request.headers, route.path);
       session = await withinSpan(span, async () => route.open(socketRequest(request)));
     } catch (error) {
@@ -278,4 +279,15 @@ function shorten(text: string): string {
   if (Buffer.byteLength(text) <= maxReasonBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxReasonBytes));
   return text.slice(0, read);
+}
+
+/**
+ * A page in a browser cannot send `X-Scope-OrgID` with a WebSocket. The subprotocol `skald.tenant.<base64url of the tenant>` stands
+ * for it; the header wins where both are there.
+ */
+function takeTenant(headers: IncomingHttpHeaders): void {
+  const { "sec-websocket-protocol": protocols = "", "x-scope-orgid": given } = headers;
+  const [, encoded] = /(?:^|,)\s*skald\.tenant\.([\w-]+)\s*(?:,|$)/.exec(protocols) ?? [];
+  if (given !== undefined || encoded === undefined) return;
+  headers["x-scope-orgid"] = Buffer.from(encoded, "base64url").toString();
 }

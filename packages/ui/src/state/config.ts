@@ -1,7 +1,6 @@
 import { signal } from "@preact/signals";
 import { callJson } from "../api/client.js";
 import { setSourceLabels } from "../api/lines.js";
-import { setExplains } from "../api/stats.js";
 
 /** What this server is and can do. */
 export interface Config {
@@ -11,8 +10,6 @@ export interface Config {
   readonly patterns: boolean;
   readonly deletes: boolean;
   readonly rules: boolean;
-  /** It says what a query will read before it runs. */
-  readonly explain: boolean;
   readonly targets: readonly string[];
   /** Fields whose values are links; `{value}` in the address is the value. */
   readonly links: readonly { readonly field: string; readonly url: string }[];
@@ -20,7 +17,7 @@ export interface Config {
 
 const plain: Config = {
   ...{ version: "", title: "Skald", multiTenant: false, patterns: true, deletes: false },
-  ...{ rules: false, explain: false, targets: [], links: [] },
+  ...{ rules: false, targets: [], links: [] },
 };
 
 export const config = signal<Config>(plain);
@@ -33,7 +30,6 @@ export async function loadConfig(): Promise<void> {
   try {
     const found = await callJson<Partial<Config>>("ui/config.json");
     config.value = { ...plain, ...found, title: found.title || plain.title };
-    setExplains(config.value.explain);
   } catch {
     config.value = plain;
   }
