@@ -29,6 +29,7 @@ export function loadWhenAnswered(): void {
     setTimeout(() => {
       void loadConfig();
       void loadLimits();
+      loadRegexWhenIdle();
     }, settledMs);
     queueMicrotask(() => stop());
   });
@@ -36,7 +37,6 @@ export function loadWhenAnswered(): void {
 
 /** Runs what the address asks for, and again when the back button changes it; without a query it makes a useful one. */
 export function startExplore(): void {
-  loadRegexWhenIdle();
   let shown = "";
   effect(() => {
     const { screen, q, from, to, tenant } = route.value;
