@@ -6,6 +6,7 @@ import {
   type Plan,
   parseQuery,
   planQuery,
+  type QueryLimits,
   type QueryParams,
 } from "@skald/logql";
 import {
@@ -42,6 +43,16 @@ export interface PlannedQuery {
   readonly plans: Map<string, Plan>;
 }
 
+/** A query that is to be explained: plain data. */
+export interface ExplainedPlan {
+  readonly expr: Expr;
+  readonly text: string;
+  /** Absent for a query that will be refused. */
+  readonly query?: PlannedQuery;
+  /** The text with which it will be refused. */
+  readonly refusedBy?: string;
+}
+
 export interface FrontendOptions {
   readonly clock: Clock;
   /** Move both ends of a metric query down to multiples of its step; false if not given. */
@@ -74,6 +85,17 @@ export class Frontend {
    */
   planRange(params: RangeParams, asker: Asker, known?: Expr): PlannedQuery {
     return this.#plan(known ?? parseQuery(params.query), params, asker, known !== undefined);
+  }
+
+  /** Parses a range query like `planRange`; one that a limit forbids comes with what it would be answered. */
+  planExplain(params: RangeParams, asker: Asker): ExplainedPlan {
+    const expr = parseQuery(params.query);
+    try {
+      return { expr, text: params.query, query: this.#plan(expr, params, asker, false) };
+    } catch (error) {
+      if (!(error instanceof SkaldError)) throw error;
+      return { expr, text: params.query, refusedBy: error.message };
+    }
   }
 
   /** Parses and checks a query at one time: only metric queries; a log query is refused. */
@@ -135,20 +157,24 @@ function asking(
   { tenants, limits, actors = [], querier }: QueryContext,
 ) {
   const byteLimits = byteLimitsOf(limits);
-  const planLimits = {
-    ...defaultQueryLimits,
-    maxCells: Math.min(
-      defaultQueryLimits.maxCells,
-      Math.floor(byteLimits.maxMemoryBytes / sampleBytes),
-    ),
-    maxSeries: maxSeriesOf(limits),
-  };
+  const planLimits = planLimitsOf(limits);
   return (part: QueryParams, signal: AbortSignal): Promise<QueryAnswer> => {
     const key = `${part.startNs} ${part.endNs} ${part.limit}`;
     const plan = plans.get(key) ?? planQuery(expr, part, planLimits);
     plans.set(key, plan);
     const request = { tenants, plan, limits: byteLimits, actors };
     return querier.run("query", request, { signal });
+  };
+}
+
+/** The limits that plans of a tenant carry. */
+export function planLimitsOf(limits: QueryTenantLimits): QueryLimits {
+  const { maxCells } = defaultQueryLimits;
+  const { maxMemoryBytes } = byteLimitsOf(limits);
+  return {
+    ...defaultQueryLimits,
+    maxCells: Math.min(maxCells, Math.floor(maxMemoryBytes / sampleBytes)),
+    maxSeries: maxSeriesOf(limits),
   };
 }
 

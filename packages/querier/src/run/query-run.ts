@@ -2,6 +2,7 @@ import {
   decodeOutcome,
   decodeVolumes,
   type EncodedOutcome,
+  type Measured,
   type QueryByteLimits,
   type QueryRequest,
   type QueryShare,
@@ -19,11 +20,11 @@ import {
   type LeafPlan,
   type LogResult,
   type QueryResult,
+  tooManyBytesRead,
 } from "@skald/logql";
 import {
   addReadStats,
   emptyReadStats,
-  invalidArgument,
   type QueryStats,
   type ReadStats,
   type TimeRange,
@@ -154,8 +155,8 @@ export class QueryRun {
     return outcome;
   }
 
-  /** Bytes of lines that a scan may have to read, from headers. */
-  async measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<number> {
+  /** What a scan may have to read, from headers. */
+  async measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<Measured> {
     const sources = await Promise.all(
       task.sources.map(async ({ source, part }) => ({
         ...scanSource(source, part),
@@ -254,23 +255,4 @@ export function shareOf({
   actors = [],
 }: Pick<QueryRequest, "tenants" | "actors">): QueryShare {
   return { tenant: tenants.join("|"), actors, cost: 0 };
-}
-
-export function tooManyBytesRead(bytes: number, limit: number): Error {
-  return invalidArgument(
-    `the query would read too many bytes (query: ${formatBytes(bytes)}, limit: ${formatBytes(limit)}); use a narrower selector or a shorter time range`,
-  );
-}
-
-const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-
-/** `512 B`, `5.0 GiB`, `150 GiB`. */
-export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }

@@ -1,4 +1,4 @@
-import type { ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
+import type { Measured, ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
 import {
   combineMetricPartials,
   type LeafPlan,
@@ -191,39 +191,48 @@ class BlockRun implements RunHeader {
   }
 }
 
-/** Bytes of lines in the blocks that a scan may have to read, from headers. */
+/** What a scan may have to read, from headers and filters. */
 export function measureScan(
   { plan, sources }: ScanTask<ScanPlan, LocalRef>,
   open: OpenSource,
   context: Pick<ScanContext, "check">,
-): number {
+): Measured {
   const find = "log" in plan ? logBlocks(plan) : metricBlocks(plan, context);
-  let bytes = 0;
+  let [bytes, blocks, blocksToRead] = [0, 0, 0];
   for (const scanned of sources) {
     context.check();
     const view = viewOf(open(scanned.ref), scanned, plan);
-    const read = find(view, candidatesOf(view, rangeOf(plan)));
-    bytes += read.reduce((sum: number, { lineBytes }: Candidate) => sum + lineBytes, 0);
+    const candidates = candidatesOf(view, rangeOf(plan));
+    blocks += candidates.length;
+    for (const { read, lines } of find(view, candidates)) {
+      blocksToRead += read.length;
+      if (lines) bytes += read.reduce((sum, { lineBytes }) => sum + lineBytes, 0);
+    }
   }
-  return bytes;
+  return { bytes, blocks, blocksToRead };
 }
 
-type FindBlocks = (view: SourceView, candidates: Candidate[]) => Candidate[];
+/** Blocks that are read, with their lines or without. */
+interface BlocksToRead {
+  readonly read: readonly Candidate[];
+  readonly lines: boolean;
+}
 
-/** Finds the blocks whose lines a log scan reads. */
+type FindBlocks = (view: SourceView, candidates: Candidate[]) => readonly BlocksToRead[];
+
 function logBlocks(plan: LogPlan): FindBlocks {
   const { needs, formula } = startLogScan(plan);
-  return (view, candidates) => (needs.lines ? withoutRefused(view, candidates, formula) : []);
+  const { lines } = needs;
+  return (view, candidates) => [{ read: withoutRefused(view, candidates, formula), lines }];
 }
 
 function metricBlocks(plan: LeafPlan, context: Pick<ScanContext, "check">): FindBlocks {
   const scans = new MetricScans(plan);
   return (view, candidates) =>
-    scans
-      .split(view, candidates)
-      .flatMap(({ scan, candidates }) =>
-        scan.needs.lines ? uncounted(scan, view, candidates, context) : [],
-      );
+    scans.split(view, candidates).map(({ scan, candidates }) => {
+      const read = uncounted(scan, view, candidates, context);
+      return { read, lines: scan.needs.lines };
+    });
 }
 
 /** A scan of a leaf, or of the leaf without the filters that some blocks do not need. */
