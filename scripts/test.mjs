@@ -1,6 +1,7 @@
 // `npm test`: installs, builds, lints, and runs every test except those of whole processes. It ends with `N passed, N failed`, and
 // `, N skipped` when tests were left out. The lines before name the programs that the tests used, and those that were missing.
 // `npm run test:cluster` (`--cluster`) runs the tests of whole processes, packages/test, which start servers and clusters.
+// `npm run test:ui` (`--ui`) runs the tests of the web interface in a real Chromium.
 // `npm run test:docker` (`--docker`) runs the test of the containers of docker-compose.yml, where Docker answers.
 // `npm run jest -- packages/logql/dist/engine` (`--jest`) builds and runs only Jest, with its output, for single test files.
 // Other arguments go to Jest: a part of a path runs only the tests with this part in their paths.
@@ -25,8 +26,9 @@ if (process.argv[2] === "--jest") {
 }
 const failures = [];
 const isCluster = process.argv[2] === "--cluster";
-const asked = process.argv.slice(isCluster || isDocker ? 3 : 2);
-if (!isCluster && !isDocker) {
+const isInterface = process.argv[2] === "--ui";
+const asked = process.argv.slice(isCluster || isDocker || isInterface ? 3 : 2);
+if (!isCluster && !isDocker && !isInterface) {
   const lint = spawnSync(node, ["scripts/lint.mjs"], { cwd: root, stdio: "inherit" });
   if (lint.status !== 0) failures.push("lint, see above");
 }
@@ -78,9 +80,11 @@ function jest(args, { stdio, env = {} }) {
 function selection() {
   const hasPath = asked.some((one) => !one.startsWith("-"));
   if (isDocker) return hasPath ? asked : [...asked, "packages/test/dist/docker.test"];
-  if (isCluster) return hasPath ? asked : [...asked, "packages/test/"];
-  const others = ["/node_modules/", "/packages/test/"];
-  return hasPath ? asked : [...asked, ...others.map((one) => `--testPathIgnorePatterns=${one}`)];
+  if (isInterface) return hasPath ? asked : [...asked, "packages/test/dist/ui/"];
+  const others = ["/node_modules/", isCluster ? "/packages/test/dist/ui/" : "/packages/test/"];
+  const ignored = others.map((one) => `--testPathIgnorePatterns=${one}`);
+  if (isCluster) return hasPath ? asked : [...asked, "packages/test/", ...ignored];
+  return hasPath ? asked : [...asked, ...ignored];
 }
 
 /** Whether this user may ask a Docker daemon, and its client has the compose plugin. */

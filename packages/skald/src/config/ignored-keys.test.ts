@@ -102,10 +102,17 @@ storage_config.use_thanos_objstore table_manager.retention_period ui.discovery.j
   .filter(Boolean);
 const table = new IgnoredKeys(ignoredKeys);
 
+/** Values of declared keys that take no number. */
+const values: Readonly<Record<string, string>> = {
+  "ui.enabled": "true",
+  "ui.links": "[{field: a, url: 'https://b/{value}'}]",
+  "ui.allowed_origins": "https://a",
+};
+
 /** A file in which a key is set. */
 function fileWith(path: string): string {
   const parts = path.split(".");
-  const value = path === "ui.allowed_origins" ? "https://a" : "1";
+  const value = values[path] ?? "1";
   const inner = parts.reduceRight((inside, key) => `{${key}: ${inside}}`, value);
   const top = `${parts[0]}: ${inner.slice(parts[0]!.length + 3, -1)}`;
   const isCommon = parts[0] === "common";

@@ -1,0 +1,104 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
+import { expect, it } from "@jest/globals";
+import { noteProgram } from "@skald/testkit";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+/** Chromium by its names, below the folders of PATH; the variable CHROMIUM has the path of another. */
+const program =
+  process.env.CHROMIUM ??
+  ["chromium", "chromium-browser", "google-chrome"]
+    .flatMap((name) =>
+      (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name)),
+    )
+    .find((path) => existsSync(path));
+
+/** Whether there is a browser to test with. */
+export const hasBrowser = program !== undefined;
+
+export interface BrowserTest {
+  /** Such as the size of the window and the colour scheme. */
+  readonly context?: BrowserContextOptions;
+  /** Errors of the console that the test makes on purpose. */
+  readonly expects?: RegExp;
+}
+
+/**
+ * Declares a test in a page of a new, empty browser profile. At its end there must be no error in the console, which includes
+ * what the content security policy refused, and no request to another host. Without a browser it is skipped, and fails when
+ * the variable CI is set.
+ */
+export function inBrowser(
+  name: string,
+  urlOf: () => string,
+  run: (page: Page) => Promise<void>,
+  { context: options = {}, expects }: BrowserTest = {},
+): void {
+  noteProgram("chromium", program);
+  if (program === undefined) {
+    if (!process.env.CI) it.skip(name, () => undefined);
+    else
+      it(name, () => {
+        throw new Error("chromium is not installed: with CI set no test of it is left out");
+      });
+    return;
+  }
+  it(name, async () => {
+    const context = await (await openBrowser()).newContext({
+      ...{ viewport: { width: 1440, height: 900 }, timezoneId: "UTC", locale: "en-GB" },
+      ...{ baseURL: urlOf(), ...options },
+    });
+    try {
+      const page = await context.newPage();
+      const { host } = new URL(urlOf());
+      const errors: string[] = [];
+      const foreign: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error") errors.push(`${message.text()} ${message.location().url}`);
+      });
+      page.on("pageerror", (error) => errors.push(String(error)));
+      page.on("request", (request) => {
+        const url = new URL(request.url());
+        if (url.protocol !== "data:" && url.host !== host) foreign.push(request.url());
+      });
+      await run(page);
+      expect(errors.filter((text) => expects?.test(text) !== true)).toEqual([]);
+      expect(foreign).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+let browser: Promise<Browser> | undefined;
+
+function openBrowser(): Promise<Browser> {
+  browser ??= chromium.launch({
+    executablePath: program ?? "",
+    // Root, as in a container, may not use the sandbox.
+    args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+  });
+  return browser;
+}
+
+/** Ends the browser of a test file. */
+export async function closeBrowser(): Promise<void> {
+  await (await browser)?.close();
+  browser = undefined;
+}
+
+const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** What axe-core has against the page: rules and the elements that break them. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  // The policy of the page allows no script of a test, but the debugger may run one.
+  await page.evaluate(readFileSync(axePath, "utf8"));
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    const { violations } = await axe.run();
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+  });
+}

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect } from "@jest/globals";
+import { until } from "@skald/testkit";
+import type { Page } from "playwright-core";
+import { removeFolders, type TestServer } from "../testing/server.js";
+import { accessibilityFaults, closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
+import { emptySite, fill, push } from "../testing/ui/site.js";
+
+const lines = 20_000;
+/** One page of lines. */
+const pageLines = 1000;
+const maxElements = 1500;
+const maxRequests = 6;
+let site: TestServer;
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  site = await emptySite();
+  await fill(site, lines);
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  await removeFolders();
+});
+
+const url = () => site.url;
+const rows = (page: Page) => page.locator(".list .row:visible");
+const count = (page: Page) => page.locator("#count");
+const editor = (page: Page) => page.locator("#query");
+
+/** Opens a query over the last hour and waits for its lines. */
+async function open(page: Page, query: string): Promise<void> {
+  await page.goto(`/ui/explore?q=${encodeURIComponent(query)}&from=now-1h&to=now`);
+  await rows(page).first().waitFor();
+}
+
+/** Replaces the query as a user does, and runs it. */
+async function ask(page: Page, query: string): Promise<void> {
+  await editor(page).fill(query);
+  await page.keyboard.press("Enter");
+}
+
+async function untilCount(page: Page, text: string | RegExp): Promise<void> {
+  await count(page).filter({ hasText: text }).waitFor();
+}
+
+describe("explore", () => {
+  inBrowser("opens with a query that has lines", url, async (page) => {
+    await page.goto("/");
+    await untilCount(page, "1,000 newest of 20,000");
+    expect(new URL(page.url()).pathname).toBe("/ui/explore");
+    expect(await editor(page).inputValue()).toMatch(/^\{\w+=~"\.\+"\}$/);
+    await expectFewElements(page);
+  });
+
+  inBrowser("shows the first line after few requests", url, async (page) => {
+    const asked: string[] = [];
+    let isShown = false;
+    page.on("request", (request) => {
+      if (!isShown && !request.url().startsWith("data:")) asked.push(request.url());
+    });
+    await page.goto(`/ui/explore?q=${encodeURIComponent('{app="web"}')}&from=now-1h&to=now`);
+    await rows(page).first().waitFor();
+    isShown = true;
+    const own = asked.filter(
+      (one) => !one.includes("count_over_time") && !one.includes("/explain"),
+    );
+    expect(own.length).toBeLessThanOrEqual(maxRequests);
+  });
+
+  inBrowser("runs what is typed, and writes it into the address", url, async (page) => {
+    await open(page, '{app="web"}');
+    await ask(page, '{app="payments"} |= "timeout" | json');
+    await untilCount(page, /of 1,111$|of 1,1\d\d$/);
+    expect(new URL(page.url()).searchParams.get("q")).toBe('{app="payments"} |= "timeout" | json');
+    expect(await rows(page).first().textContent()).toContain("timeout while calling bank");
+    await page.goBack();
+    await untilCount(page, "of 5,000");
+    expect(await editor(page).inputValue()).toBe('{app="web"}');
+  });
+
+  inBrowser(
+    "names the place of an error, and keeps the lines",
+    url,
+    async (page) => {
+      await open(page, '{app="web"}');
+      await ask(page, 'sum(rat({app="web"}[1m]))');
+      await page
+        .locator("#problem")
+        .filter({ hasText: /no such function/ })
+        .waitFor();
+      expect(await editor(page).getAttribute("aria-invalid")).toBe("true");
+      expect(await rows(page).count()).toBeGreaterThan(10);
+      await page.getByRole("button", { name: /rate/ }).first().click();
+      expect(await editor(page).inputValue()).toBe('sum(rate({app="web"}[1m]))');
+    },
+    { expects: /400/ },
+  );
+
+  inBrowser("loads more lines while one scrolls, and holds few elements", url, async (page) => {
+    await open(page, '{env="prod"}');
+    const list = page.locator(".list");
+    const held = () => list.getAttribute("aria-rowcount").then(Number);
+    expect(await held()).toBe(pageLines);
+    for (let want = 2 * pageLines; want <= 4 * pageLines; want += pageLines) {
+      await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      await until(async () => (await held()) >= want);
+      await expectFewElements(page);
+    }
+    const times = await rows(page).locator(".time").allTextContents();
+    expect(times).toEqual([...times].sort().reverse());
+  });
+
+  inBrowser("counts the values of a field exactly, and filters by one", url, async (page) => {
+    await open(page, '{app="web"}');
+    await page
+      .locator("aside.fields")
+      .getByRole("button", { name: /status/ })
+      .click();
+    const value = page.locator("aside.fields").getByText("500", { exact: true });
+    await value.waitFor();
+    await page
+      .getByRole("button", { name: /Only.*500|Filter.*500|\+.*500/i })
+      .first()
+      .click();
+    await until(async () => /status\s*=\s*(500|"500")/.test(await editor(page).inputValue()));
+    await untilCount(page, /^30\d|of 30\d/);
+  });
+
+  inBrowser("works with keys alone", url, async (page) => {
+    await open(page, '{app="web"}');
+    await page.keyboard.press("/");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type('{app="api"}');
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/api/);
+    await rows(page).first().waitFor();
+    await page.locator(".list").focus();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    const detail = page.getByRole("tab", { name: "Context" });
+    await detail.waitFor();
+    await page.keyboard.press("Escape");
+    await detail.waitFor({ state: "detached" });
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+  });
+});
+
+async function expectFewElements(page: Page): Promise<void> {
+  expect(await page.locator("*").count()).toBeLessThan(maxElements);
+}
+
+describe("every look", () => {
+  for (const colorScheme of ["dark", "light"] as const)
+    for (const [width, height] of [
+      [1440, 900],
+      [760, 900],
+      [390, 844],
+      [320, 640],
+    ] as const)
+      inBrowser(
+        `has no fault of accessibility: ${colorScheme}, ${width} px`,
+        url,
+        async (page) => {
+          await open(page, '{app="web"} | json');
+          expect(await accessibilityFaults(page)).toEqual([]);
+          const wide = await page.locator("html").evaluate((element) => element.scrollWidth);
+          expect(wide).toBeLessThanOrEqual(width);
+        },
+        { context: { colorScheme, viewport: { width, height } } },
+      );
+});
+
+describe("hostile lines", () => {
+  const hostile = [
+    '<img src="http://evil.example/x" onerror="alert(1)"><script>alert(2)</script>',
+    "\u001b[31mred\u001b[0m \u0000\u0007 \u202Eright to left\u202C",
+    `long ${"x".repeat(250_000)}`,
+    JSON.stringify(Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`f${i}`, i]))),
+    'a"b\\c{d}\nsecond line\n\tat stack (file.js:1:2)',
+  ];
+
+  inBrowser("are text", url, async (page) => {
+    const nowNs = BigInt(Date.now()) * 1_000_000n;
+    const values = hostile.map((line, i) => [String(nowNs + BigInt(i)), line] as const);
+    await push(site, [{ stream: { hostile: 'q"uo\\te{}' }, values }]);
+    await open(page, '{hostile=~".+"}');
+    await untilCount(page, "5");
+    expect(await page.locator(".list img, .list script, .list b").count()).toBe(0);
+    expect(await page.locator(".list").textContent()).toContain("<script>alert(2)</script>");
+    for (let i = 0; i < hostile.length; i++) {
+      await rows(page).nth(i).click();
+      await page.getByRole("tab", { name: "Context" }).waitFor();
+      await expectFewElements(page).catch(() => undefined);
+    }
+  });
+});
