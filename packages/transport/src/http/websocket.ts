@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { SkaldError, textForClients } from "@skald/model";
+import { invalidArgument, SkaldError, textForClients } from "@skald/model";
 import { withinSpan } from "@skald/runtime/tracing";
 import { WebSocket, WebSocketServer } from "ws";
 import type { AllowedOrigins } from "../allowed-origins.js";
@@ -54,6 +54,7 @@ export class Upgrades {
     clientTracking: false,
     maxPayload: maxMessageBytes,
     perMessageDeflate: false,
+    handleProtocols: (offered) => tenantProtocolOf([...offered]) ?? firstOf(offered),
   });
   readonly #open = new Set<TextSocket>();
 
@@ -169,7 +170,32 @@ export class Upgrades {
 
 function socketRequest({ headers, url = "" }: IncomingMessage): SocketRequest {
   const at = url.indexOf("?");
-  return { headers, params: parseForm(Buffer.from(at < 0 ? "" : url.slice(at + 1))) };
+  const params = parseForm(Buffer.from(at < 0 ? "" : url.slice(at + 1)));
+  return { headers: withOfferedTenant(headers), params };
+}
+
+/** A page cannot send headers with a WebSocket, so it names its tenant by a subprotocol: base64url follows. */
+const tenantProtocol = "skald.tenant.";
+
+/** The headers with the tenant of the subprotocol, unless they name one. Throws invalid_argument for one that is none. */
+function withOfferedTenant(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const offered = headers["sec-websocket-protocol"]?.split(",").map((name) => name.trim()) ?? [];
+  const protocol = tenantProtocolOf(offered);
+  if (protocol === undefined || headers["x-scope-orgid"] !== undefined) return headers;
+  const text = protocol.slice(tenantProtocol.length);
+  const tenant = Buffer.from(text, "base64url");
+  if (text === "" || tenant.toString("base64url") !== text)
+    throw invalidArgument(`the subprotocol ${tenantProtocol} needs a tenant in base64url`);
+  return { ...headers, "x-scope-orgid": tenant.toString() };
+}
+
+function tenantProtocolOf(offered: readonly string[]): string | undefined {
+  return offered.find((name) => name.startsWith(tenantProtocol));
+}
+
+function firstOf(offered: ReadonlySet<string>): string | false {
+  const [first = false] = offered;
+  return first;
 }
 
 /** The other words of a `Connection` header. */
