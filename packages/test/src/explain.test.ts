@@ -101,3 +101,29 @@ describe("explain", () => {
     await expect(explain('{app="web"} | | ')).rejects.toThrow("answered 400: parse error");
   });
 });
+
+describe("errors, to a client that accepts only JSON,", () => {
+  const asked = async (query: string, more = {}) => {
+    const params = new URLSearchParams({ query, ...range, ...more });
+    const headers = { accept: "application/json" };
+    const answer = await fetch(`${server.url}/loki/api/v1/query_range?${params}`, { headers });
+    return { status: answer.status, body: await answer.json() };
+  };
+
+  it("have the place in the query and a hint", async () => {
+    expect(await asked('sum(rat({app="web"}[1m]))')).toEqual({
+      status: 400,
+      body: {
+        status: "error",
+        error: "parse error at line 1, col 5: syntax error: unexpected IDENTIFIER",
+        position: { offset: 4, line: 1, column: 5 },
+        hint: expect.stringContaining("rate"),
+      },
+    });
+  });
+
+  it("have the key of the limit that was reached", async () => {
+    const { status, body } = await asked('{app="web"}', { limit: "5001" });
+    expect([status, body]).toMatchObject([400, { limit: "max_entries_limit_per_query" }]);
+  });
+});

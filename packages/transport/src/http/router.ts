@@ -103,7 +103,7 @@ async function serve(
       options.origins.checkChange(request.headers);
     answer = await route.handler(await readRequest(options, route, request, left.signal));
   } catch (error) {
-    answer = errorAnswer(error);
+    answer = errorAnswer(error, request.headers.accept);
     if (isOurs(error, answer)) options.onError?.(error, request);
   }
   try {
