@@ -270,7 +270,8 @@ export class Querier implements Contract {
 
   async #findLog({ tenants, plan, search, run, signal }: Query<LogPlan>) {
     const { matchers } = plan.log;
-    const sources = await this.#list({ tenants, matchers, range: rangeOf(plan) }, search, signal);
+    const asked = { tenants, matchers, range: rangeOf(plan) };
+    const sources = await run.find(() => this.#list(asked, search, signal));
     run.see(sources);
     const own = { ...plan, log: { ...plan.log, matchers: ownMatchers(tenants, matchers) } };
     return { plan: own, sources };
@@ -303,7 +304,8 @@ export class Querier implements Contract {
       // Leaves of one selector and range look at the same sources, less those that were counted without a scan.
       const key = count ?? `${range.fromNs} ${range.toNs} ${JSON.stringify(matchers)}`;
       const sources =
-        listed.get(key) ?? (await this.#list({ tenants, matchers, range }, search, signal, count));
+        listed.get(key) ??
+        (await run.find(() => this.#list({ tenants, matchers, range }, search, signal, count)));
       listed.set(key, sources);
       run.see(sources, count?.segments);
       leaves.push({ plan: own, sources, counted: count?.counted ?? [] });

@@ -48,12 +48,21 @@ async function exactly(query: string): Promise<Explanation> {
   return found;
 }
 
-async function bytesReadBy(query: string, limit: number): Promise<number> {
+interface Stats {
+  readonly summary: { readonly totalBytesProcessed: number };
+  readonly skald: {
+    readonly phases: Readonly<Record<string, number>>;
+    readonly blocks: Readonly<Record<"total" | "read" | "refused" | "counted", number>>;
+    readonly bytesToRead: number;
+  };
+}
+
+async function statsOf(query: string, limit: number): Promise<Stats> {
   const params = { query, ...range, limit: String(limit), step: "60" };
   const fresh = { "cache-control": "no-cache" };
   const path = "/loki/api/v1/query_range";
   const { data } = await getJson<QueryAnswer>(server.url, path, params, fresh);
-  return (data.stats.summary as { totalBytesProcessed: number }).totalBytesProcessed;
+  return data.stats as unknown as Stats;
 }
 
 const queries = [
@@ -76,7 +85,15 @@ describe("explain", () => {
     const { parts, refusedBy } = await exactly(query);
     const said = parts.reduce((sum, { bytesToRead }) => sum + bytesToRead, 0);
     // The limit ends no query early.
-    const read = await bytesReadBy(query, 5000);
+    const { summary, skald } = await statsOf(query, 5000);
+    const read = summary.totalBytesProcessed;
+    const { total, refused, counted, read: blocksRead } = skald.blocks;
+    expect(total).toBeGreaterThan(0);
+    expect(blocksRead + refused + counted).toBeLessThanOrEqual(total);
+    expect(read).toBeLessThanOrEqual(skald.bytesToRead);
+    expect(skald.bytesToRead).toBeLessThanOrEqual(said);
+    expect(Object.keys(skald.phases)).toEqual(["queue", "plan", "find", "scan", "merge", "encode"]);
+    expect(skald.phases.scan).toBeGreaterThan(0);
     const isCut = query.startsWith("{") && !query.includes("|");
     expect(read).toBeLessThanOrEqual(said);
     if (!isCut) expect(said).toBeLessThanOrEqual(read * 1.2);

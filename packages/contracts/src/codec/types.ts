@@ -236,7 +236,7 @@ export interface Types {
   QueryRequest: QueryRequest;
   ByteLimits: QueryByteLimits;
   QueryAnswer: QueryAnswer;
-  QueryStats: Omit<QueryStats, "subqueries" | "caches">;
+  QueryStats: Omit<QueryStats, "subqueries" | "caches" | "planSeconds">;
   Matrix: NoKind<MatrixResult>;
   Vector: NoKind<VectorResult>;
   Streams: NoKind<LogResult>;

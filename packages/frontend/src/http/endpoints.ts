@@ -135,7 +135,10 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
     const categorize = wantsCategories({ headers });
     const warnings = [...result.warnings, ...cutWarnings(planned, result)];
     const told = { ...result, warnings };
-    return jsonTextResponse(200, encodeQueryResult(told, stats, { categorize }));
+    const started = performance.now();
+    const encodeSeconds = () => (performance.now() - started) / 1000;
+    const body = encodeQueryResult(told, stats, { categorize, encodeSeconds });
+    return jsonTextResponse(200, body);
   };
   return {
     query_range: endpoint({ plan: planRange, isLight, answer }),

@@ -93,7 +93,12 @@ export const queryDocs = {
         says: "Least time between two lines of the answer, whatever their streams; `limit` counts these lines.",
       },
     ],
-    answers: { 200: "An envelope with `streams` or a `matrix`; Parquet on demand." },
+    answers: {
+      200:
+        "An envelope with `streams` or a `matrix`; Parquet on demand. `data.stats.skald` has `phases` in ms (`queue`, `plan`, " +
+        "`find`, `scan`, `merge`, and `encode` at the pace of the client), `blocks` (`total`, `read`, `refused` by filters, " +
+        "`counted` from headers) and `bytesToRead`, the lines in the blocks that scans had to read if no limit came first.",
+    },
     errors: {
       ...queryErrors,
       400: `${queryErrors[400]}; an end before the start; more than 11,000 points`,

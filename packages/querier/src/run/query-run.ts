@@ -69,6 +69,11 @@ export class QueryRun {
   #ingesters = 0;
   #streams = 0;
   #shards = 0;
+  #findMs = 0;
+  #scanMs = 0;
+  /** Scans that run, and since when at least one does. */
+  #scanning = 0;
+  #scanningSince = 0;
 
   constructor({ limits, scanners, threads, share, budget }: QueryRunOptions) {
     this.limits = limits;
@@ -83,6 +88,16 @@ export class QueryRun {
   /** Scans in flight. */
   get lanes(): number {
     return this.threads * tasksPerThread;
+  }
+
+  /** Runs a search for sources, and counts its time. */
+  async find<T>(search: () => Promise<T>): Promise<T> {
+    const started = performance.now();
+    try {
+      return await search();
+    } finally {
+      this.#findMs += performance.now() - started;
+    }
   }
 
   /** Counts what was found; the ingester of the process is always asked. */
@@ -127,6 +142,19 @@ export class QueryRun {
     signal: AbortSignal,
     /** Asked when the scan starts; see `ScanTask.boundNs`. */
     bound: () => Pick<ScanTask, "boundNs"> = () => ({}),
+  ): Promise<ScanOutcome<Plan> | undefined> {
+    if (this.#scanning++ === 0) this.#scanningSince = performance.now();
+    try {
+      return await this.#scan(task, plan, { range, signal, bound });
+    } finally {
+      if (--this.#scanning === 0) this.#scanMs += performance.now() - this.#scanningSince;
+    }
+  }
+
+  async #scan<Plan extends ScanPlan>(
+    task: QueryTask,
+    plan: Plan,
+    { range, signal, bound }: ScanBounds,
   ): Promise<ScanOutcome<Plan> | undefined> {
     const masked = await this.#masked(task, range, signal);
     const sources = masked.flatMap(({ source, isSpared }) => (isSpared ? [] : [source]));
@@ -173,11 +201,14 @@ export class QueryRun {
   }
 
   stats(result?: QueryResult | LogResult): QueryStats {
+    const execSeconds = (performance.now() - this.#started) / 1000;
+    const [find, scan] = [this.#findMs / 1000, this.#scanMs / 1000];
     return {
       ...this.#read,
       ingestersReached: this.#ingesters,
       streams: this.#streams,
-      execSeconds: (performance.now() - this.#started) / 1000,
+      execSeconds,
+      phases: { find, scan, merge: Math.max(0, execSeconds - find - scan) },
       // The frontend knows how long the query waited.
       queueSeconds: 0,
       entriesReturned: result === undefined ? 0 : entriesOf(result),
@@ -220,6 +251,12 @@ export class QueryRun {
       }),
     );
   }
+}
+
+interface ScanBounds {
+  readonly range: TimeRange;
+  readonly signal: AbortSignal;
+  readonly bound: () => Pick<ScanTask, "boundNs">;
 }
 
 /** True when no row of the source has to be left out. */

@@ -10,6 +10,7 @@ import {
   type Candidate,
   candidatesOf,
   countRead,
+  countWanted,
   rangeOf,
   type SourceView,
   selectionOf,
@@ -54,6 +55,7 @@ function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): voi
   const backward = plan.direction === "backward";
   const candidates = candidatesOf(view, rangeOf(plan), stats);
   const wanted = withoutRefused(view, candidates, scan.formula, stats);
+  countWanted(stats, wanted, scan.needs.lines);
   const ordered = wanted.sort(byBestTime(plan.direction));
   const reader = new BlockReader(source, scan.needs, ordered, context.memory);
   try {

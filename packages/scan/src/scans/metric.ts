@@ -19,6 +19,7 @@ import {
   candidateOf,
   candidatesOf,
   countRead,
+  countWanted,
   type RunCounter,
   rangeOf,
   type SourceView,
@@ -49,6 +50,7 @@ export function scanMetric(
     }
     for (const { plan, scan, candidates: own } of scans.split(view, candidates, stats)) {
       const left = uncounted(scan, view, own, context);
+      stats.countedBlocks += own.length - left.length;
       readCandidates({ plan, scan, candidates: left }, view, stats, context);
     }
   }
@@ -65,6 +67,7 @@ function readCandidates(
   context: ScanContext,
 ): void {
   if (candidates.length === 0) return;
+  countWanted(stats, candidates, scan.needs.lines);
   const reader = new BlockReader(view.source, scan.needs, candidates, context.memory);
   try {
     for (const candidate of candidates) {

@@ -113,10 +113,16 @@ export function candidatesOf(
     const table = source.runs(block);
     const { minTime, maxTime } = table;
     let count = 0;
+    let inRange = 0;
     for (let i = 0; i < selected.length; i++) {
       const run = selected[i]!;
       if (maxTime[run]! < from || minTime[run]! >= to) continue;
+      inRange++;
       if (isCounted === undefined || !isCounted(block, run, table)) selected[count++] = run;
+    }
+    if (stats !== undefined && inRange > 0) {
+      stats.blocks++;
+      if (count === 0) stats.countedBlocks++;
     }
     if (count === 0) continue;
     let runs = isFirstRun(selected, count) ? firstRun : selected.slice(0, count);
@@ -208,10 +214,17 @@ export function startStats(views: readonly SourceView[]): ReadStats {
   return { ...emptyReadStats(), sourcesScanned, batches: 1 };
 }
 
+/** Counts the lines of blocks that have to be read. */
+export function countWanted(stats: ReadStats, candidates: readonly Candidate[], lines: boolean) {
+  if (!lines) return;
+  for (const { lineBytes } of candidates) stats.wantedBytes += lineBytes;
+}
+
 /** Counts a block that was read, with or without its lines. */
 export function countRead(stats: ReadStats, view: SourceView, read: Candidate, lines: boolean) {
   const { source } = view;
   const bytes = lines ? read.lineBytes : 0;
+  stats.readBlocks++;
   if (source.kind === "head") {
     stats.headLines += read.rows;
     stats.headBytes += bytes;
