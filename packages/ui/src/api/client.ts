@@ -73,10 +73,6 @@ export async function callJson<T>(path: string, options?: CallOptions): Promise<
   return (await (await call(path, options)).json()) as T;
 }
 
-export async function callText(path: string, options?: CallOptions): Promise<string> {
-  return (await call(path, options)).text();
-}
-
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }

@@ -40,12 +40,7 @@ export async function fetchFields(
 ): Promise<Field[]> {
   const { fields = [] } = await ask<{
     fields?: { label: string; type: string; cardinality: number; parsers: string[] | null }[];
-  }>(
-    "loki/api/v1/detected_fields",
-    { query, line_limit: options.lineLimit },
-    span,
-    options.signal,
-  );
+  }>("loki/api/v1/detected_fields", { query, line_limit: options.lineLimit }, span, options.signal);
   return fields.map(({ label, type, cardinality, parsers }) => ({
     name: label,
     type,

@@ -8,6 +8,7 @@ import { ticksFor, timeTicks } from "./scale.js";
 export interface HistogramData {
   readonly fromMs: number;
   readonly stepMs: number;
+  readonly buckets: number;
   readonly counts: ReadonlyMap<Level, Float64Array>;
   readonly total: number;
 }
@@ -43,15 +44,19 @@ export function Histogram(props: HistogramProps) {
   useEffect(() => {
     if (canvas.current !== null && width.value > 0) draw(canvas.current, props);
   }, [data, props.hidden, props.covered?.join(), zone, props.theme, width.value]);
-  const buckets = bucketCount(data);
+  const { buckets } = data;
   const bucketAt = (event: PointerEvent) => {
     const area = canvas.current!.getBoundingClientRect();
     const share = (event.clientX - area.left - box.left) / (area.width - box.left - box.right);
     return Math.min(buckets - 1, Math.max(0, Math.floor(share * buckets)));
   };
-  const xOf = (bucket: number) => box.left + ((width.value - box.left - box.right) * bucket) / buckets;
+  const xOf = (bucket: number) =>
+    box.left + ((width.value - box.left - box.right) * bucket) / buckets;
   const end = () => {
-    const [from, to] = [Math.min(dragFrom.value, over.value), Math.max(dragFrom.value, over.value) + 1];
+    const [from, to] = [
+      Math.min(dragFrom.value, over.value),
+      Math.max(dragFrom.value, over.value) + 1,
+    ];
     const dragged = dragFrom.value >= 0 && to - from > 1;
     dragFrom.value = -1;
     if (dragged) onZoom(data.fromMs + from * data.stepMs, data.fromMs + to * data.stepMs);
@@ -82,7 +87,9 @@ export function Histogram(props: HistogramProps) {
           }}
         />
       )}
-      {over.value >= 0 && <Tip {...{ data, zone }} bucket={over.value} x={xOf(over.value)} width={width.value} />}
+      {over.value >= 0 && (
+        <Tip {...{ data, zone }} bucket={over.value} x={xOf(over.value)} width={width.value} />
+      )}
     </div>
   );
 }
@@ -107,14 +114,9 @@ function Tip(props: { data: HistogramData; zone: Zone; bucket: number; x: number
   );
 }
 
-export function bucketCount({ counts }: HistogramData): number {
-  for (const row of counts.values()) return row.length;
-  return 1;
-}
-
 /** The chart in a sentence, for those who do not see it. */
 function sentence(data: HistogramData, zone: Zone): string {
-  const sums = Array.from({ length: bucketCount(data) }, (_, at) =>
+  const sums = Array.from({ length: data.buckets }, (_, at) =>
     [...data.counts.values()].reduce((sum, row) => sum + (row[at] ?? 0), 0),
   );
   const most = sums.indexOf(Math.max(...sums));
@@ -134,9 +136,10 @@ function draw(canvas: HTMLCanvasElement, props: HistogramProps): void {
   pen.scale(density, density);
   const look = getComputedStyle(canvas);
   const color = (name: string) => look.getPropertyValue(name).trim();
-  const buckets = bucketCount(data);
+  const { buckets } = data;
   const shown = levels.filter((level) => data.counts.has(level) && !hidden.has(level));
-  const sumAt = (at: number) => shown.reduce((sum, level) => sum + (data.counts.get(level)![at] ?? 0), 0);
+  const sumAt = (at: number) =>
+    shown.reduce((sum, level) => sum + (data.counts.get(level)![at] ?? 0), 0);
   let most = 0;
   for (let at = 0; at < buckets; at++) most = Math.max(most, sumAt(at));
   const ticks = ticksFor(most, 2);
@@ -172,10 +175,16 @@ function draw(canvas: HTMLCanvasElement, props: HistogramProps): void {
   drawTimes(pen, { data, zone, inner, buckets, ink: color("--ink3") });
   if (covered !== undefined) {
     const span = data.stepMs * buckets;
-    const at = (ms: number) => box.left + (Math.min(span, Math.max(0, ms - data.fromMs)) / span) * inner;
+    const at = (ms: number) =>
+      box.left + (Math.min(span, Math.max(0, ms - data.fromMs)) / span) * inner;
     pen.fillStyle = color("--accent");
     const from = at(covered[0]);
-    pen.fillRect(Math.min(from, width - box.right - 6), box.top + height + 1, Math.max(6, at(covered[1]) - from), 2);
+    pen.fillRect(
+      Math.min(from, width - box.right - 6),
+      box.top + height + 1,
+      Math.max(6, at(covered[1]) - from),
+      2,
+    );
   }
 }
 
@@ -192,7 +201,8 @@ function drawTimes(
     const x = box.left + ((time - data.fromMs) / (toMs - data.fromMs)) * inner;
     if (x > box.left + inner - 20 || x < box.left + 14) continue;
     const text = formatTime(BigInt(time) * 1_000_000n, zone, "s");
-    const shown = spanMs >= 86_400_000 ? text.slice(5, 10) : text.slice(11, spanMs < 60_000 ? 19 : 16);
+    const shown =
+      spanMs >= 86_400_000 ? text.slice(5, 10) : text.slice(11, spanMs < 60_000 ? 19 : 16);
     pen.fillText(shown, x, box.height - 9);
   }
 }

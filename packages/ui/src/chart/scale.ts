@@ -13,11 +13,17 @@ export function ticksFor(max: number, count: number): number[] {
 const minute = 60_000;
 const spans = [
   ...[1000, 2000, 5000, 10_000, 15_000, 30_000],
-  ...[1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080].map((one) => one * minute),
+  ...[1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080].map(
+    (one) => one * minute,
+  ),
 ];
 
 /** Times for an axis: whole minutes, hours or days. ms. */
-export function timeTicks(fromMs: number, toMs: number, count: number): { at: number[]; spanMs: number } {
+export function timeTicks(
+  fromMs: number,
+  toMs: number,
+  count: number,
+): { at: number[]; spanMs: number } {
   const spanMs = spans.find((span) => (toMs - fromMs) / span <= count) ?? spans.at(-1)!;
   const at: number[] = [];
   for (let one = Math.ceil(fromMs / spanMs) * spanMs; one < toMs; one += spanMs) at.push(one);

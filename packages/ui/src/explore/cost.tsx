@@ -1,12 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { type Answer, answer } from "../answer/run.js";
 import { type Explanation, fetchExplanation, fetchHolding, type Holding } from "../api/stats.js";
 import { formatBytes, formatCount, formatMs } from "../parts/format.js";
+import { logIn, selectorText, tryParse } from "../query/derive.js";
 import type { Problem } from "../query/problem.js";
 import { draft, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
-import { logIn, selectorText, tryParse } from "../query/derive.js";
-import { type Answer, answer } from "./run.js";
 
 interface CostProps {
   readonly problem: Problem | undefined;
@@ -27,7 +27,8 @@ export function Cost({ problem, onFix }: CostProps) {
     );
   }
   if (problem !== undefined) {
-    const where = problem.line > 1 ? `line ${problem.line}, col ${problem.column}` : `col ${problem.column}`;
+    const where =
+      problem.line > 1 ? `line ${problem.line}, col ${problem.column}` : `col ${problem.column}`;
     const { fix } = problem;
     return (
       <div class="cost" id="problem">
@@ -46,7 +47,9 @@ export function Cost({ problem, onFix }: CostProps) {
   return (
     <div class="cost" id="problem">
       <Before {...before} />
-      {answer.value?.text === draft.value.trim() && <After found={answer.value} held={before.holding?.bytes} />}
+      {answer.value?.text === draft.value.trim() && (
+        <After found={answer.value} held={before.holding?.bytes} />
+      )}
       <span class="keys">Enter runs · Shift+Enter new line · Ctrl+Space suggests</span>
     </div>
   );
@@ -88,7 +91,11 @@ function useCost(text: string): BeforeCost {
 function sumOf({ parts }: Explanation): Holding {
   const sum = (of: (part: Explanation["parts"][number]) => number) =>
     parts.reduce((total, part) => total + of(part), 0);
-  return { streams: sum((one) => one.streams), bytes: sum((one) => one.bytes), entries: sum((one) => one.entries) };
+  return {
+    streams: sum((one) => one.streams),
+    bytes: sum((one) => one.bytes),
+    entries: sum((one) => one.entries),
+  };
 }
 
 function Before({ holding, explained }: BeforeCost) {
@@ -119,7 +126,8 @@ function After({ found, held = 0 }: { readonly found: Answer; readonly held: num
     </>
   ) : (
     <>
-      read <b>{formatBytes(bytes)}</b> {held > 0 && `(${Math.round(share * 100)} %) `}in <b>{formatMs(tookMs)}</b>
+      read <b>{formatBytes(bytes)}</b> {held > 0 && `(${Math.round(share * 100)} %) `}in{" "}
+      <b>{formatMs(tookMs)}</b>
     </>
   );
   return (
@@ -131,7 +139,12 @@ function After({ found, held = 0 }: { readonly found: Answer; readonly held: num
       {skald === undefined ? (
         <span>{text}</span>
       ) : (
-        <button class="plain" type="button" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+        <button
+          class="plain"
+          type="button"
+          aria-expanded={open.value}
+          onClick={() => (open.value = !open.value)}
+        >
           {text}
         </button>
       )}

@@ -1,53 +1,46 @@
 import { useEffect } from "preact/hooks";
+import { filterBy, graphBy, zoom, zoomOut } from "../answer/clicks.js";
+import { hidden, liveSource, opened, pins, shownLines, togglePin } from "../answer/list-state.js";
+import { fields, labels, sheetOpen } from "../answer/panel-state.js";
+import { answer, busy, grown, histogram, runQuery, trouble } from "../answer/run.js";
 import { Histogram } from "../chart/histogram.js";
 import { FieldPanel } from "../fields/panel.js";
-import { Context } from "../lines/context.js";
-import { Detail } from "../lines/detail.js";
-import { anchorOf } from "../lines/paging.js";
-import { Similar } from "../lines/similar.js";
 import { formatWhole } from "../parts/format.js";
-import { copy } from "../parts/toast.js";
-import { addFilter, addStage, type Origin } from "../query/edit.js";
-import { countable, selectorText } from "../query/derive.js";
+import { Lazy } from "../parts/lazy.js";
+import { say } from "../parts/toast.js";
 import { config } from "../state/config.js";
-import { chartFolded, draft, navigate, route, shareAddress, theme, zone } from "../state/explore.js";
-import { LinesView } from "./lines-view.js";
-import { closeLine, hidden, moveBy, opened, pins, shownLines, tab, togglePin } from "./list-state.js";
-import { fields, labels, sheetOpen } from "./panel-state.js";
-import { editQuery, QueryBar, setRange } from "./query-bar.js";
-import { answer, busy, grown, histogram, trouble } from "./run.js";
+import { chartFolded, navigate, route, theme, zone } from "../state/explore.js";
+import { LinesView } from "../views/lines-view.js";
+import { NothingFound } from "./nothing.js";
+import { QueryBar } from "./query-bar.js";
+import { isEmpty } from "./start.js";
 import { Strip } from "./states.js";
-import { Toolbar } from "./toolbar.js";
+import { downloadOpen, Toolbar } from "./toolbar.js";
 
-const zooms: { from: string; to: string }[] = [];
-
-/** Filters by a value that somebody clicked, and runs. */
-export function filterBy(name: string, value: string, negated: boolean, origin: Origin): void {
-  editQuery(addFilter(draft.peek(), { name, value, negated }, origin));
-}
-
-export function zoomOut(): void {
-  const last = zooms.pop();
-  if (last !== undefined) setRange(last);
-}
-
-function zoom(fromMs: number, toMs: number): void {
-  const { from, to } = route.peek();
-  zooms.push({ from, to });
-  const ns = (ms: number) => String(BigInt(Math.round(ms)) * 1_000_000n);
-  setRange({ from: ns(fromMs), to: ns(toMs) });
-}
-
-/** Goes to the chart of lines by the values of a field. */
-function graphBy(name: string, parser: string | undefined): void {
-  const log = answer.peek()?.log;
-  if (log === undefined) return;
-  const isRead = parser === undefined || log.stages.some(({ kind }) => kind === parser);
-  const counted = countable(log, isRead ? "" : ` | ${parser}`);
-  editQuery(`sum by (${name}) (count_over_time(${counted} [1m]))`);
-}
+const loadWelcome = () => import("../welcome/welcome.js");
+const loadOpenLine = () => import("./open-line.js");
+const loadDownload = () => import("./download.js");
 
 export function Explore() {
+  if (isEmpty.value) return <Lazy load={loadWelcome} props={{}} />;
+  return <ExploreScreen />;
+}
+
+/** Asks for the sample logs to be deleted; queries leave them out at once. */
+function removeSample(): void {
+  void import("../welcome/sample.js")
+    .then((sample) => sample.removeSample(Date.now()))
+    .then(
+      () => {
+        say("The sample logs are being deleted");
+        runQuery("replace");
+      },
+      (error: unknown) => say(error instanceof Error ? error.message : String(error)),
+    );
+}
+
+function ExploreScreen() {
+  const hasSample = config.value.deletes && labels.value.some(({ name }) => name === "sample");
   const found = answer.value;
   useEffect(() => {
     const { title } = config.peek();
@@ -69,14 +62,18 @@ export function Explore() {
           onOpen={(open) => navigate({ open }, "replace")}
           onFilter={filterBy}
           onGraph={graphBy}
+          onRemoveSample={hasSample ? removeSample : undefined}
         />
         <div class="answer">
           <Progress />
           <Strip />
           <Answered />
         </div>
-        <OpenLine />
+        {opened.value !== undefined && <Lazy load={loadOpenLine} props={{}} />}
       </div>
+      {downloadOpen.value && (
+        <Lazy load={loadDownload} props={{ onClose: () => (downloadOpen.value = false) }} />
+      )}
       <p class="hidden" role="status" aria-live="polite">
         {statusText()}
       </p>
@@ -100,16 +97,34 @@ function Progress() {
   );
 }
 
+const loadTable = () => import("../views/table-view.js");
+const loadPatterns = () => import("../views/patterns-view.js");
+const loadMetric = () => import("../views/metric-view.js");
+
 function Answered() {
   const { view } = route.value;
+  if (answer.value?.metric !== undefined) return <Lazy load={loadMetric} props={{}} />;
   return (
     <>
       {!chartFolded.value && <Chart />}
       <Toolbar />
       <Pins />
-      {view === "lines" && <LinesView />}
+      {view === "table" ? (
+        <Lazy load={loadTable} props={{}} />
+      ) : view === "patterns" ? (
+        <Lazy load={loadPatterns} props={{}} />
+      ) : (
+        <Lines />
+      )}
     </>
   );
+}
+
+function Lines() {
+  const found = answer.value;
+  const isNone = found?.paging?.done && found.paging.count === 0;
+  if (isNone && liveSource.value === undefined) return <NothingFound found={found} />;
+  return <LinesView />;
 }
 
 function Chart() {
@@ -133,7 +148,9 @@ function coveredRange(): readonly [number, number] | undefined {
   grown.value;
   const paging = answer.value?.paging;
   if (paging === undefined || paging.count === 0) return undefined;
-  const ends = [paging.at(0), paging.at(paging.count - 1)].map((line) => Number(line?.ns ?? 0) / 1e6);
+  const ends = [paging.at(0), paging.at(paging.count - 1)].map(
+    (line) => Number(line?.ns ?? 0) / 1e6,
+  );
   return [Math.min(...ends), Math.max(...ends)];
 }
 
@@ -152,48 +169,3 @@ function Pins() {
     </section>
   );
 }
-
-function OpenLine() {
-  const line = opened.value;
-  const found = answer.value;
-  if (line === undefined) return null;
-  const { cols } = route.value;
-  const share = () => {
-    const span = found?.span;
-    void copy(shareAddress(span?.startNs ?? "now-1h", span?.endNs ?? "now", anchorOf(line)), "the link");
-  };
-  return (
-    <Detail
-      line={line}
-      zone={zone.value}
-      tab={tab.value}
-      links={config.value.links}
-      columns={cols}
-      onTab={(name) => (tab.value = name)}
-      onMove={moveBy}
-      onClose={closeLine}
-      onFilter={filterBy}
-      onColumn={(name) => navigate({ cols: cols.includes(name) ? cols.filter((one) => one !== name) : [...cols, name] }, "replace")}
-      onShare={share}
-      context={() => <Context line={line} />}
-      similar={() =>
-        found?.log === undefined ? null : (
-          <Similar
-            line={line}
-            selector={selectorText(found.log)}
-            span={found.span}
-            shown={shownLines}
-            onStage={(stage) => editQuery(addStage(draft.peek(), stage))}
-          />
-        )
-      }
-    />
-  );
-}
-
-/** The link to what is on the page, with absolute times. */
-export function shareLink(): void {
-  const span = answer.peek()?.span;
-  void copy(shareAddress(span?.startNs ?? route.peek().from, span?.endNs ?? route.peek().to), "the link");
-}
-

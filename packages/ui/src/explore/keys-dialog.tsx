@@ -5,7 +5,7 @@ import { everywhereKeys, exploreKeys, keysOpen } from "./keys.js";
 export function KeysDialog() {
   return (
     <Dialog title="Keys" onClose={() => (keysOpen.value = false)}>
-      <div class="keys">
+      <div class="key-list">
         {[...everywhereKeys, ...exploreKeys].map(({ keys, says }) => (
           <div key={keys}>
             <span>{says}</span>

@@ -1,11 +1,25 @@
 import { signal } from "@preact/signals";
+import { shareLink, zoomOut } from "../answer/clicks.js";
+import {
+  closeLine,
+  moveBy,
+  opened,
+  openRow,
+  pickRow,
+  selectedLines,
+  selection,
+  source,
+  tab,
+  togglePin,
+} from "../answer/list-state.js";
+import { clearLive, resumeLive, toggleLive } from "../answer/live.js";
+import { live } from "../answer/live-state.js";
+import { runQuery } from "../answer/run.js";
 import { copyText } from "../lines/selection.js";
 import { copy } from "../parts/toast.js";
 import { navigate, oldestFirst, raw, route, theme, wrap } from "../state/explore.js";
-import { shareLink, zoomOut } from "./explore.js";
-import { closeLine, moveBy, opened, openRow, pickRow, selectedLines, selection, source, tab, togglePin } from "./list-state.js";
 import { formatDraft, timeOpen } from "./query-bar.js";
-import { runQuery } from "./run.js";
+import { downloadOpen } from "./toolbar.js";
 
 /** Whether the list of keys is open. */
 export const keysOpen = signal(false);
@@ -25,6 +39,8 @@ export const exploreKeys: readonly Key[] = [
   { keys: "/", says: "go to the query", run: focus("query") },
   { keys: "F", says: "find a field", run: focus("find-field") },
   { keys: "T", says: "time range", run: () => (timeOpen.value = !timeOpen.value) },
+  { keys: "L", says: "live", run: toggleLive },
+  { keys: "End", says: "the last line; live goes on", run: toEnd },
   { keys: "J", says: "next line", run: () => moveBy(1) },
   { keys: "K", says: "line before", run: () => moveBy(-1) },
   { keys: "Shift+J", says: "select one more line", run: () => moveBy(1, true) },
@@ -33,16 +49,24 @@ export const exploreKeys: readonly Key[] = [
   { keys: "Ctrl+C", says: "copy the selected lines", run: copySelected },
   { keys: "Enter", says: "open the line", run: () => openRow(selection.at) },
   { keys: "Esc", says: "close", run: () => opened.peek() !== undefined && closeLine() },
-  { keys: "C", says: "context of the line", run: showContext },
+  { keys: "C", says: "context of the line; live: clear", run: showContext },
   { keys: "+", says: "only lines with the value in focus", run: filterFocused("Only") },
   { keys: "-", says: "only lines without it", run: filterFocused("Not") },
   { keys: "P", says: "pin the line", run: () => togglePin(source.peek().at(selection.at)) },
   { keys: "W", says: "wrap lines", run: () => (wrap.value = !wrap.value) },
   { keys: "R", says: "raw lines, or message first", run: () => (raw.value = !raw.value) },
-  { keys: "U", says: "UTC or local time", run: () => navigate({ tz: route.peek().tz === "utc" ? "local" : "utc" }) },
+  {
+    keys: "U",
+    says: "UTC or local time",
+    run: () => navigate({ tz: route.peek().tz === "utc" ? "local" : "utc" }),
+  },
   { keys: "O", says: "newest or oldest first", run: turnOrder },
   { keys: "Z", says: "zoom out", run: zoomOut },
-  { keys: "S", says: "copy a link with absolute times", run: shareLink },
+  { keys: "D", says: "download all that matches", run: () => (downloadOpen.value = true) },
+  { keys: "S", says: "copy a link with absolute times", run: () => shareLink() },
+  { keys: "1", says: "lines", run: () => navigate({ view: "lines" }) },
+  { keys: "2", says: "table", run: () => navigate({ view: "table" }) },
+  { keys: "3", says: "patterns", run: () => navigate({ view: "patterns" }) },
   { keys: "Ctrl+Enter", says: "run", run: () => runQuery() },
   { keys: "Alt+F", says: "format the query", run: formatDraft },
   { keys: "Ctrl+S", says: "save the query", run: click("save") },
@@ -53,7 +77,17 @@ function turnOrder(): void {
   runQuery();
 }
 
+function toEnd(): void {
+  if (live.peek()) resumeLive();
+  else pickRow(source.peek().count - 1);
+}
+
 function showContext(): void {
+  if (live.peek()) clearLive();
+  else openContext();
+}
+
+function openContext(): void {
   tab.value = "context";
   if (opened.peek() === undefined) openRow(Math.max(0, selection.at));
 }
@@ -70,7 +104,8 @@ function copySelected(): void {
     return;
   }
   const lines = selectedLines();
-  if (lines.length > 0) void copy(copyText(lines, "text"), `${lines.length} line${lines.length === 1 ? "" : "s"}`);
+  if (lines.length > 0)
+    void copy(copyText(lines, "text"), `${lines.length} line${lines.length === 1 ? "" : "s"}`);
 }
 
 /** Presses the + or - of the row that has the focus. */
@@ -84,7 +119,14 @@ function filterFocused(word: "Only" | "Not"): () => void {
 export const everywhereKeys: readonly Key[] = [
   { keys: "?", says: "this list", run: () => (keysOpen.value = !keysOpen.value) },
   { keys: "g e", says: "Explore", run: () => navigate({ screen: "explore" }) },
-  { keys: "g t", says: "dark or light", run: () => (theme.value = theme.peek() === "dark" ? "light" : "dark") },
+  { keys: "g s", says: "Streams", run: () => navigate({ screen: "streams" }) },
+  { keys: "g a", says: "Alerts", run: () => navigate({ screen: "alerts" }) },
+  { keys: "g y", says: "System", run: () => navigate({ screen: "system" }) },
+  {
+    keys: "g t",
+    says: "dark or light",
+    run: () => (theme.value = theme.peek() === "dark" ? "light" : "dark"),
+  },
 ];
 
 let first = "";
@@ -104,7 +146,8 @@ export function onKey(event: KeyboardEvent): void {
   first = name.toLowerCase();
   firstAt = Date.now();
   if (key === undefined) return;
-  const onButton = event.target instanceof Element && event.target.closest("button,a,summary,select") !== null;
+  const onButton =
+    event.target instanceof Element && event.target.closest("button,a,summary,select") !== null;
   if (name === "Enter" && onButton) return;
   event.preventDefault();
   key.run();
@@ -115,7 +158,12 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 function nameOf({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): string {
-  const aliases: Readonly<Record<string, string>> = { Escape: "Esc", ArrowDown: "J", ArrowUp: "K", "−": "-" };
+  const aliases: Readonly<Record<string, string>> = {
+    Escape: "Esc",
+    ArrowDown: "J",
+    ArrowUp: "K",
+    "−": "-",
+  };
   const plain = aliases[key] ?? (key.length === 1 ? key.toUpperCase() : key);
   const isLetter = /^[A-Z]$/.test(plain);
   const shift = shiftKey && isLetter ? "Shift+" : "";

@@ -1,34 +1,25 @@
 import { signal, useComputed, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { toggleLive } from "../answer/live.js";
+import { live } from "../answer/live-state.js";
+import { labels, sheetOpen } from "../answer/panel-state.js";
+import { busy, cancel, editQuery, runQuery, setRange } from "../answer/run.js";
 import { fetchFields, fetchFieldValues, fetchLabels, fetchLabelValues } from "../api/fields.js";
 import { Icon } from "../parts/icon.js";
 import { Chips } from "../query/chips.js";
 import type { Sources } from "../query/complete.js";
+import { formatted, tryParse } from "../query/derive.js";
 import { Editor } from "../query/editor.js";
 import { type Problem, problemOf } from "../query/problem.js";
-import { chipsFolded, draft, navigate, route } from "../state/explore.js";
-import { type RangeText, resolveRange } from "../state/range.js";
+import { chipsFolded, draft, regexChecked, route } from "../state/explore.js";
+import { resolveRange } from "../state/range.js";
 import { history, saved, unsave } from "../state/saved.js";
 import { Cost } from "./cost.js";
-import { formatted, tryParse } from "../query/derive.js";
-import { labels, sheetOpen } from "./panel-state.js";
-import { busy, cancel, runQuery } from "./run.js";
 import { SaveDialog, SavedMenu } from "./saved-menu.js";
 import { TimePicker } from "./time-picker.js";
 
 /** Whether the menu of the time range is open; a key opens it. */
 export const timeOpen = signal(false);
-
-/** Changes the query's text and runs it: what every click on a value does. */
-export function editQuery(text: string): void {
-  draft.value = text;
-  runQuery();
-}
-
-export function setRange(range: RangeText): void {
-  navigate(range);
-  runQuery("replace");
-}
 
 function currentSpan() {
   const { fromNs, toNs } = resolveRange(route.peek(), Date.now());
@@ -58,7 +49,10 @@ export function QueryBar() {
   const sources = useRef<Sources>(undefined);
   sources.current ??= makeSources();
   const place = useRef(-1);
-  const problem = useComputed<Problem | undefined>(() => problemOf(draft.value, caret.value));
+  const problem = useComputed<Problem | undefined>(() => {
+    regexChecked.value;
+    return problemOf(draft.value, caret.value);
+  });
   const good = useRef(draft.value);
   if (problem.value === undefined && draft.value !== "") good.current = draft.value;
   const isSaved = saved.value.some(({ query }) => query === draft.value);
@@ -67,6 +61,7 @@ export function QueryBar() {
       <div class="bar">
         <Editor
           text={draft.value}
+          latest={() => draft.peek()}
           problem={problem.value}
           sources={sources.current}
           onText={(text, at) => {
@@ -85,7 +80,13 @@ export function QueryBar() {
             return text;
           }}
         >
-          <button class="tool" type="button" title="Saved queries and history" aria-label="Saved queries and history" onClick={() => (listOpen.value = !listOpen.value)}>
+          <button
+            class="tool"
+            type="button"
+            title="Saved queries and history"
+            aria-label="Saved queries and history"
+            onClick={() => (listOpen.value = !listOpen.value)}
+          >
             <Icon name="menu" />
           </button>
           <button
@@ -99,19 +100,44 @@ export function QueryBar() {
           >
             <Icon name="star" />
           </button>
-          {listOpen.value && <SavedMenu onClose={() => (listOpen.value = false)} onTake={editQuery} />}
+          {listOpen.value && (
+            <SavedMenu onClose={() => (listOpen.value = false)} onTake={editQuery} />
+          )}
         </Editor>
         <TimePicker open={timeOpen} onRange={setRange} />
-        <button class="button only-phone" type="button" onClick={() => (sheetOpen.value = !sheetOpen.value)}>
+        <button
+          class="button only-phone"
+          type="button"
+          onClick={() => (sheetOpen.value = !sheetOpen.value)}
+        >
           <Icon name="filter" />
           Fields
+        </button>
+        <button
+          class={`button wide${live.value ? " on" : ""}`}
+          type="button"
+          id="live"
+          title="Follow new lines (L)"
+          aria-pressed={live.value}
+          disabled={tryParse(draft.value)?.kind !== "log"}
+          onClick={toggleLive}
+        >
+          <Icon name={live.value ? "stop" : "play"} />
+          Live
         </button>
         {busy.value ? (
           <button class="button primary" type="button" id="run" onClick={cancel}>
             Cancel
           </button>
         ) : (
-          <button class="button primary" type="button" id="run" title="Run (Ctrl+Enter)" disabled={problem.value !== undefined} onClick={() => runQuery()}>
+          <button
+            class="button primary"
+            type="button"
+            id="run"
+            title="Run (Ctrl+Enter)"
+            disabled={problem.value !== undefined}
+            onClick={() => runQuery()}
+          >
             Run
           </button>
         )}
@@ -122,7 +148,9 @@ export function QueryBar() {
             text={good.current}
             stale={good.current !== draft.value}
             labels={labels.value.map(({ name }) => name)}
-            onEdit={(text) => (tryParse(text) === undefined ? (draft.value = text) : editQuery(text))}
+            onEdit={(text) =>
+              tryParse(text) === undefined ? (draft.value = text) : editQuery(text)
+            }
           />
         </div>
       )}

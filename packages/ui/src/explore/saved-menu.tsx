@@ -1,13 +1,16 @@
 import { Dialog } from "../parts/dialog.js";
+import { saveFile } from "../parts/file.js";
 import { Menu } from "../parts/menu.js";
 import { say } from "../parts/toast.js";
 import { exportSaved, history, importSaved, save, saved } from "../state/saved.js";
-import { saveFile } from "../parts/file.js";
 
 const shownMax = 12;
 
 /** Saved queries, then those that ran lately. */
-export function SavedMenu(props: { readonly onClose: () => void; readonly onTake: (query: string) => void }) {
+export function SavedMenu(props: {
+  readonly onClose: () => void;
+  readonly onTake: (query: string) => void;
+}) {
   const { onClose, onTake } = props;
   const take = (query: string) => {
     onClose();
@@ -24,17 +27,32 @@ export function SavedMenu(props: { readonly onClose: () => void; readonly onTake
       ))}
       {recent.length > 0 && <div class="head">History</div>}
       {recent.map((query) => (
-        <button class="item mono" type="button" key={query} title={query} onClick={() => take(query)}>
+        <button
+          class="item mono"
+          type="button"
+          key={query}
+          title={query}
+          onClick={() => take(query)}
+        >
           {query.length > 70 ? `${query.slice(0, 70)}…` : query}
         </button>
       ))}
       <div class="head">File</div>
-      <button class="item" type="button" onClick={() => saveFile("skald-queries.json", exportSaved(), "application/json")}>
+      <button
+        class="item"
+        type="button"
+        onClick={() => saveFile("skald-queries.json", exportSaved(), "application/json")}
+      >
         Export saved queries
       </button>
       <label class="item">
         Import saved queries
-        <input class="hidden" type="file" accept="application/json" onChange={(event) => void takeFile(event.currentTarget, onClose)} />
+        <input
+          class="hidden"
+          type="file"
+          accept="application/json"
+          onChange={(event) => void takeFile(event.currentTarget, onClose)}
+        />
       </label>
     </Menu>
   );
@@ -51,7 +69,13 @@ async function takeFile(input: HTMLInputElement, onClose: () => void): Promise<v
   onClose();
 }
 
-export function SaveDialog({ query, onClose }: { readonly query: string; readonly onClose: () => void }) {
+export function SaveDialog({
+  query,
+  onClose,
+}: {
+  readonly query: string;
+  readonly onClose: () => void;
+}) {
   return (
     <Dialog title="Save this query" onClose={onClose}>
       <form

@@ -1,14 +1,24 @@
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
+import { liveSource } from "../answer/list-state.js";
+import { live } from "../answer/live-state.js";
+import { answer, firstQuery, runQuery, trouble } from "../answer/run.js";
+import { isAbort } from "../api/client.js";
+import { troubleOf } from "../api/errors.js";
 import { fetchLabels } from "../api/fields.js";
 import { fetchVolume } from "../api/stats.js";
-import { isAbort } from "../api/client.js";
-import { draft, route } from "../state/explore.js";
+import { draft, navigate, regexChecked, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
-import { answer, firstQuery, runQuery, trouble } from "./run.js";
-import { troubleOf } from "../api/errors.js";
+
+/** Loads the check of regular expressions when nothing else is to be done: it is larger than the page. */
+function loadRegexWhenIdle(): void {
+  const load = () => void import("@skald/logql/regex").then(() => (regexChecked.value = true));
+  if (typeof requestIdleCallback === "function") requestIdleCallback(load, { timeout: 10_000 });
+  else setTimeout(load, 3000);
+}
 
 /** Runs what the address asks for, and again when the back button changes it; without a query it makes a useful one. */
 export function startExplore(): void {
+  loadRegexWhenIdle();
   let shown = "";
   effect(() => {
     const { screen, q, from, to, tenant } = route.value;
@@ -18,6 +28,7 @@ export function startExplore(): void {
     shown = wanted;
     if (q === "") return void beginWithData();
     const ran = answer.peek();
+    if (live.peek() || liveSource.peek() !== undefined) return;
     queueMicrotask(() => {
       if (draft.peek().trim() === q && (ran?.text !== q || isBack)) runQuery("replace");
       isBack = false;
@@ -31,26 +42,43 @@ export function startExplore(): void {
 let isBack = false;
 const valuesWanted = { least: 2, most: 50 };
 
+/** Whether there is nothing at all yet, so that the page says how to send logs. */
+export const isEmpty = signal(false);
+
+/** How far back the first query looks, the shortest that finds something. */
+const firstRanges = ["1h", "24h", "7d", "30d"];
+
 /** Asks for streams by the label of 2 to 50 values that covers most bytes. */
-async function beginWithData(): Promise<void> {
-  const { fromNs, toNs } = resolveRange(route.peek(), Date.now());
-  const span = { startNs: String(fromNs), endNs: String(toNs) };
+export async function beginWithData(): Promise<void> {
   try {
-    const labels = await fetchLabels(undefined, span);
-    const { least, most } = valuesWanted;
-    const good = labels.filter(({ values }) => values >= least && values <= most);
-    const candidates = (good.length > 0 ? good : labels).slice(0, 8);
-    const label = await largest(candidates.map(({ name }) => name), span);
-    if (label === undefined || draft.peek() !== "") return;
-    draft.value = firstQuery(label);
-    runQuery("replace");
+    for (const back of firstRanges) {
+      const range = { from: `now-${back}`, to: "now" };
+      const { fromNs, toNs } = resolveRange(range, Date.now());
+      const span = { startNs: String(fromNs), endNs: String(toNs) };
+      const labels = await fetchLabels(undefined, span);
+      if (labels.length === 0) continue;
+      const { least, most } = valuesWanted;
+      const good = labels.filter(({ values }) => values >= least && values <= most);
+      const candidates = (good.length > 0 ? good : labels).slice(0, 8).map(({ name }) => name);
+      const label = await largest(candidates, span);
+      isEmpty.value = false;
+      if (label === undefined || draft.peek() !== "") return;
+      draft.value = firstQuery(label);
+      navigate(range, "replace");
+      runQuery("replace");
+      return;
+    }
+    isEmpty.value = true;
   } catch (error) {
     if (!isAbort(error)) trouble.value = troubleOf(error, 0, route.peek().tenant);
   }
 }
 
 /** The label whose streams have most bytes; service_name wins a tie. */
-async function largest(names: readonly string[], span: { startNs: string; endNs: string }): Promise<string | undefined> {
+async function largest(
+  names: readonly string[],
+  span: { startNs: string; endNs: string },
+): Promise<string | undefined> {
   const sums = await Promise.all(
     names.map(async (label) => {
       const query = `{${label}=~".+"}`;
@@ -59,6 +87,9 @@ async function largest(names: readonly string[], span: { startNs: string; endNs:
       return { label, bytes };
     }),
   );
-  sums.sort((a, b) => b.bytes - a.bytes || Number(b.label === "service_name") - Number(a.label === "service_name"));
+  sums.sort(
+    (a, b) =>
+      b.bytes - a.bytes || Number(b.label === "service_name") - Number(a.label === "service_name"),
+  );
   return sums[0]?.label;
 }

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { cancel, trouble } from "../answer/run.js";
 import { copy } from "../parts/toast.js";
-import { cancel, trouble } from "./run.js";
 
 /** What is wrong with the answer, and what happens next. */
 export function Strip() {
@@ -25,7 +25,11 @@ export function Strip() {
         <b>{found.title}</b> {found.retryMs !== undefined && `In ${left.value} s. `}
         {isTold && <span class="dim">{found.detail}</span>}
       </span>
-      <button class="button small" type="button" onClick={() => void copy(`${found.title}\n${found.detail}`, "the error")}>
+      <button
+        class="button small"
+        type="button"
+        onClick={() => void copy(`${found.title}\n${found.detail}`, "the error")}
+      >
         Copy
       </button>
       {found.retryMs !== undefined && (

@@ -2,7 +2,15 @@ import { useSignal } from "@preact/signals";
 import { Icon } from "../parts/icon.js";
 import { Menu } from "../parts/menu.js";
 import { navigate, route } from "../state/explore.js";
-import { describeRange, formatTime, parseTimeInput, presets, type RangeText, resolveRange, shiftRange } from "../state/range.js";
+import {
+  describeRange,
+  formatTime,
+  parseTimeInput,
+  presets,
+  type RangeText,
+  resolveRange,
+  shiftRange,
+} from "../state/range.js";
 
 interface TimePickerProps {
   readonly open: { value: boolean };
@@ -25,7 +33,10 @@ export function TimePicker({ open, onRange }: TimePickerProps) {
     const end = parseTimeInput(String(data.get("to")), tz);
     if (start === undefined || end === undefined) {
       wrong.value = "A time is written 2026-11-23 06:00, or now-3h";
-    } else if (resolveRange({ from: start, to: end }, now).toNs !== toNsOf(end, now) || !isBefore(start, end, now)) {
+    } else if (
+      resolveRange({ from: start, to: end }, now).toNs !== toNsOf(end, now) ||
+      !isBefore(start, end, now)
+    ) {
       wrong.value = "The start must be before the end";
     } else {
       wrong.value = "";
@@ -59,7 +70,7 @@ export function TimePicker({ open, onRange }: TimePickerProps) {
                 class="item"
                 type="button"
                 key={preset}
-                aria-selected={from === `now-${preset}`}
+                aria-pressed={from === `now-${preset}`}
                 onClick={() => apply({ from: `now-${preset}`, to: "now" })}
               >
                 {describeRange({ from: `now-${preset}`, to: "now" }, tz, now)}
@@ -74,11 +85,19 @@ export function TimePicker({ open, onRange }: TimePickerProps) {
           >
             <label>
               From
-              <input class="field mono" name="from" value={from.startsWith("now") ? from : formatTime(fromNs, tz, "s")} />
+              <input
+                class="field mono"
+                name="from"
+                value={from.startsWith("now") ? from : formatTime(fromNs, tz, "s")}
+              />
             </label>
             <label>
               To
-              <input class="field mono" name="to" value={to.startsWith("now") ? to : formatTime(toNs, tz, "s")} />
+              <input
+                class="field mono"
+                name="to"
+                value={to.startsWith("now") ? to : formatTime(toNs, tz, "s")}
+              />
             </label>
             <p class="bad" role="alert">
               {wrong.value}
@@ -87,15 +106,30 @@ export function TimePicker({ open, onRange }: TimePickerProps) {
               <button class="button small primary" type="submit">
                 Apply
               </button>
-              <button class="button small" type="button" title="Half a range earlier (←)" onClick={() => apply(shiftRange({ fromNs, toNs }, -1))}>
+              <button
+                class="button small"
+                type="button"
+                title="Half a range earlier (←)"
+                onClick={() => apply(shiftRange({ fromNs, toNs }, -1))}
+              >
                 ← earlier
               </button>
-              <button class="button small" type="button" title="Half a range later (→)" onClick={() => apply(shiftRange({ fromNs, toNs }, 1))}>
+              <button
+                class="button small"
+                type="button"
+                title="Half a range later (→)"
+                onClick={() => apply(shiftRange({ fromNs, toNs }, 1))}
+              >
                 later →
               </button>
             </div>
             <p class="row">
-              <button class="tool" type="button" aria-pressed={tz === "utc"} onClick={() => navigate({ tz: tz === "utc" ? "local" : "utc" })}>
+              <button
+                class="tool"
+                type="button"
+                aria-pressed={tz === "utc"}
+                onClick={() => navigate({ tz: tz === "utc" ? "local" : "utc" })}
+              >
                 Times are {tz === "utc" ? "UTC" : "local"}: change (U)
               </button>
             </p>

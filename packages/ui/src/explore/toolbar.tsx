@@ -1,16 +1,23 @@
+import { signal } from "@preact/signals";
+import { hidden, source } from "../answer/list-state.js";
+import { liveInfo, resumeLive } from "../answer/live.js";
+import { live, livePause } from "../answer/live-state.js";
+import { answer, editQuery, grown, histogram, loadingMore } from "../answer/run.js";
 import type { Level } from "../api/lines.js";
 import { formatCount, formatWhole } from "../parts/format.js";
 import { Icon, type IconName } from "../parts/icon.js";
 import { addFilter } from "../query/edit.js";
 import { draft, navigate, oldestFirst, route, wrap } from "../state/explore.js";
 import type { View } from "../state/route.js";
-import { hidden, source } from "./list-state.js";
-import { editQuery } from "./query-bar.js";
-import { answer, grown, histogram, loadingMore } from "./run.js";
 
 const viewNames: readonly (readonly [View, string, IconName])[] = [
   ["lines", "Lines", "rows"],
+  ["table", "Table", "table"],
+  ["patterns", "Patterns", "patterns"],
 ];
+
+/** Whether the window for downloads is open. */
+export const downloadOpen = signal(false);
 
 /** Levels with their counts, how much of the answer the list has, and the views. */
 export function Toolbar() {
@@ -18,9 +25,13 @@ export function Toolbar() {
   return (
     <div class="tools-row" role="toolbar" aria-label="View">
       <Legend />
-      <span class="count" id="count">
-        {countText()}
-      </span>
+      {live.value ? (
+        <LiveState />
+      ) : (
+        <span class="count" id="count">
+          {countText()}
+        </span>
+      )}
       <div class="views">
         {viewNames.map(([name, label, icon], at) => (
           <button
@@ -37,10 +48,48 @@ export function Toolbar() {
         ))}
       </div>
       <span class="rule" />
-      <button class={`tool${wrap.value ? " on" : ""}`} type="button" title="Wrap lines (W)" aria-label="Wrap lines" aria-pressed={wrap.value} onClick={() => (wrap.value = !wrap.value)}>
+      <button
+        class={`tool${wrap.value ? " on" : ""}`}
+        type="button"
+        title="Wrap lines (W)"
+        aria-label="Wrap lines"
+        aria-pressed={wrap.value}
+        onClick={() => (wrap.value = !wrap.value)}
+      >
         <Icon name="wrap" />
       </button>
+      <button
+        class="tool"
+        type="button"
+        id="download"
+        title="Download all that matches (D)"
+        aria-label="Download all that matches"
+        disabled={answer.value?.log === undefined}
+        onClick={() => (downloadOpen.value = true)}
+      >
+        <Icon name="download" />
+      </button>
     </div>
+  );
+}
+
+/** How fast lines come, what was dropped, and what waits while somebody reads. */
+function LiveState() {
+  const { rate, dropped, waiting, broken } = liveInfo.value;
+  return (
+    <span class="count" id="count">
+      {broken !== undefined && <b>{broken}; trying again. </b>}
+      {rate} lines/s
+      {dropped > 0 && `, ${formatWhole(dropped)} dropped`}
+      {livePause.value && (
+        <>
+          {" "}
+          <button class="link" type="button" id="resume" title="Go on (End)" onClick={resumeLive}>
+            paused, {formatWhole(waiting)} new
+          </button>
+        </>
+      )}
+    </span>
   );
 }
 
@@ -75,7 +124,7 @@ function Legend() {
 }
 
 /** `1,000 newest of 65,481`, and what is missing. */
-export function countText(): string {
+function countText(): string {
   const found = answer.value;
   grown.value;
   if (found?.paging === undefined) return "";
@@ -85,8 +134,12 @@ export function countText(): string {
   const total = histogram.value?.total;
   const of = paging.done ? paging.count : (total ?? undefined);
   const text =
-    of === undefined ? `${formatWhole(held)} ${order}, more below` : `${formatWhole(held)} ${order} of ${formatWhole(of)}`;
+    of === undefined
+      ? `${formatWhole(held)} ${order}, more below`
+      : `${formatWhole(held)} ${order} of ${formatWhole(of)}`;
   const crowded =
-    paging.crowded.length > 0 ? "; some lines of one nanosecond are more than the server gives at once" : "";
+    paging.crowded.length > 0
+      ? "; one nanosecond has more lines than the server gives at once: some may be missing"
+      : "";
   return `${text}${loadingMore.value ? ", loading" : ""}${crowded}`;
 }

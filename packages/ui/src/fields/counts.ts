@@ -1,11 +1,11 @@
 import type { LogExpr } from "@skald/logql/syntax";
-import { fetchExplanation } from "../api/stats.js";
+import { printQuery } from "@skald/logql/syntax";
 import { currentTenant } from "../api/client.js";
 import type { Span } from "../api/fields.js";
 import { fetchInstant, type Line } from "../api/lines.js";
+import { fetchExplanation } from "../api/stats.js";
 import { parsedOf } from "../lines/row.js";
 import { countable } from "../query/derive.js";
-import { printQuery } from "@skald/logql/syntax";
 
 export interface ValueCount {
   readonly value: string;
@@ -66,7 +66,7 @@ export async function countValues(
 }
 
 /** Counts the values of a field; lines that a parser cannot read would else make the whole answer an error. */
-export function countQuery(field: CountedField, log: LogExpr, span: Span, limit: number): string {
+function countQuery(field: CountedField, log: LogExpr, span: Span, limit: number): string {
   const hasKind = log.stages.some(({ kind }) => kind === field.parser);
   const parser = field.parser === undefined || field.isLabel || hasKind ? "" : ` | ${field.parser}`;
   const ms = (BigInt(span.endNs) - BigInt(span.startNs)) / 1_000_000n;

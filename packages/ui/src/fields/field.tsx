@@ -1,10 +1,27 @@
 import { useSignal } from "@preact/signals";
+import type { LogExpr } from "@skald/logql/syntax";
 import { useEffect } from "preact/hooks";
 import { isAbort } from "../api/client.js";
+import type { Field, LabelInfo, Span } from "../api/fields.js";
+import type { Line } from "../api/lines.js";
 import { formatCount, formatValue, formatWhole } from "../parts/format.js";
 import type { Origin } from "../query/edit.js";
 import { type CountedField, type Counts, countValues, valueIn } from "./counts.js";
-import type { PanelProps } from "./panel.js";
+
+export interface PanelProps {
+  readonly labels: readonly LabelInfo[];
+  readonly fields: readonly Field[];
+  readonly log: LogExpr | undefined;
+  readonly span: Span | undefined;
+  readonly shown: () => readonly Line[];
+  readonly open: readonly string[];
+  readonly sheet: boolean;
+  readonly onOpen: (names: readonly string[]) => void;
+  readonly onFilter: (name: string, value: string, negated: boolean, origin: Origin) => void;
+  /** Removes the sample logs; undefined where there are none, or nothing can be deleted. */
+  readonly onRemoveSample: (() => void) | undefined;
+  readonly onGraph: (name: string, parser: string | undefined) => void;
+}
 
 interface FieldRowProps extends PanelProps {
   readonly field: CountedField;
@@ -52,7 +69,13 @@ function Values(props: FieldRowProps) {
   useEffect(() => {
     if (log === undefined || span === undefined) return;
     const asked = new AbortController();
-    countValues(field, log, { span, limit: limit.value, shown: shown(), all: all.value, signal: asked.signal }).then(
+    countValues(field, log, {
+      span,
+      limit: limit.value,
+      shown: shown(),
+      all: all.value,
+      signal: asked.signal,
+    }).then(
       (found) => {
         counts.value = found;
         problem.value = "";
@@ -67,7 +90,9 @@ function Values(props: FieldRowProps) {
   if (problem.value !== "") return <p class="note-row bad">{problem.value}</p>;
   if (found === undefined) return <p class="note-row">counting…</p>;
   const most = found.values[0]?.count ?? 1;
-  const rows = found.values.filter(({ value }) => value.toLowerCase().includes(wanted.value.toLowerCase()));
+  const rows = found.values.filter(({ value }) =>
+    value.toLowerCase().includes(wanted.value.toLowerCase()),
+  );
   const origin: Origin = field.isLabel
     ? { kind: "label" }
     : field.parser === undefined
@@ -77,7 +102,13 @@ function Values(props: FieldRowProps) {
     <div>
       {limit.value > few && (
         <div class="note-row">
-          <input class="field" type="search" aria-label={`Find a value of ${field.name}`} placeholder="Find a value" onInput={(event) => (wanted.value = event.currentTarget.value)} />
+          <input
+            class="field"
+            type="search"
+            aria-label={`Find a value of ${field.name}`}
+            placeholder="Find a value"
+            onInput={(event) => (wanted.value = event.currentTarget.value)}
+          />
         </div>
       )}
       {rows.map(({ value, count }) => (
@@ -89,10 +120,22 @@ function Values(props: FieldRowProps) {
           <span class="n" title={formatWhole(count)}>
             {formatCount(count)}
           </span>
-          <button class="plus" type="button" aria-label={`Only ${field.name} ${value}`} title={`Only ${value}`} onClick={() => onFilter(field.name, value, false, origin)}>
+          <button
+            class="plus"
+            type="button"
+            aria-label={`Only ${field.name} ${value}`}
+            title={`Only ${value}`}
+            onClick={() => onFilter(field.name, value, false, origin)}
+          >
             +
           </button>
-          <button class="plus" type="button" aria-label={`Not ${field.name} ${value}`} title={`Not ${value}`} onClick={() => onFilter(field.name, value, true, origin)}>
+          <button
+            class="plus"
+            type="button"
+            aria-label={`Not ${field.name} ${value}`}
+            title={`Not ${value}`}
+            onClick={() => onFilter(field.name, value, true, origin)}
+          >
             −
           </button>
         </div>

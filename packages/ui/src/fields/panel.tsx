@@ -1,22 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { LogExpr } from "@skald/logql/syntax";
-import type { Field, LabelInfo, Span } from "../api/fields.js";
-import type { Line } from "../api/lines.js";
-import type { Origin } from "../query/edit.js";
-import { FieldRow } from "./field.js";
-
-export interface PanelProps {
-  readonly labels: readonly LabelInfo[];
-  readonly fields: readonly Field[];
-  readonly log: LogExpr | undefined;
-  readonly span: Span | undefined;
-  readonly shown: () => readonly Line[];
-  readonly open: readonly string[];
-  readonly sheet: boolean;
-  readonly onOpen: (names: readonly string[]) => void;
-  readonly onFilter: (name: string, value: string, negated: boolean, origin: Origin) => void;
-  readonly onGraph: (name: string, parser: string | undefined) => void;
-}
+import { FieldRow, type PanelProps } from "./field.js";
 
 /** Labels, then fields, with the number of their values; opened ones with counts. */
 export function FieldPanel(props: PanelProps) {
@@ -73,6 +56,13 @@ export function FieldPanel(props: PanelProps) {
           onToggle={() => toggle(name)}
         />
       ))}
+      {props.onRemoveSample !== undefined && (
+        <div class="note-row">
+          <button type="button" onClick={props.onRemoveSample}>
+            Remove the sample logs
+          </button>
+        </div>
+      )}
     </aside>
   );
 }

@@ -6,13 +6,18 @@ export interface Run {
 }
 
 const colors = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-const styles: Readonly<Record<number, string>> = { 1: "bold", 2: "dim", 3: "italic", 4: "underline" };
+const styles: Readonly<Record<number, string>> = {
+  1: "bold",
+  2: "dim",
+  3: "italic",
+  4: "underline",
+};
 const ends: Readonly<Record<number, readonly string[]>> = {
   ...{ 22: ["bold", "dim"], 23: ["italic"], 24: ["underline"], 39: colors },
 };
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this is the place that reads them.
-const special = /\x1b\[([\d;:]*)([A-Za-z])|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u202a-\u202e\u2066-\u2069]/g;
+const special =
+  /\x1b\[([\d;:]*)([A-Za-z])|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u202a-\u202e\u2066-\u2069]/g;
 
 /** Whether a text has anything that `runsOf` would show in another way. */
 export function isPlain(text: string): boolean {

@@ -16,7 +16,9 @@ const levelLike = /^(?:level|lvl|severity|detected_level|stream|filename)$/i;
 export function Context({ line }: { readonly line: Line }) {
   const labels = Object.entries(line.stream.labels);
   const off = useSignal<ReadonlySet<string>>(
-    new Set(labels.map(([name]) => name).filter((name) => labels.length > 1 && levelLike.test(name))),
+    new Set(
+      labels.map(([name]) => name).filter((name) => labels.length > 1 && levelLike.test(name)),
+    ),
   );
   const before = useSignal<readonly Line[]>([]);
   const after = useSignal<readonly Line[]>([]);
@@ -35,8 +37,18 @@ export function Context({ line }: { readonly line: Line }) {
     const ask = async () => {
       try {
         const [older, newer] = await Promise.all([
-          nearby(line, { query, count: counts.value.before, direction: "backward", signal: asked.signal }),
-          nearby(line, { query, count: counts.value.after, direction: "forward", signal: asked.signal }),
+          nearby(line, {
+            query,
+            count: counts.value.before,
+            direction: "backward",
+            signal: asked.signal,
+          }),
+          nearby(line, {
+            query,
+            count: counts.value.after,
+            direction: "forward",
+            signal: asked.signal,
+          }),
         ]);
         before.value = older;
         after.value = newer;
@@ -57,16 +69,30 @@ export function Context({ line }: { readonly line: Line }) {
   const more = (side: "before" | "after") => {
     counts.value = { ...counts.value, [side]: counts.value[side] + around };
   };
-  const row = (one: Line, at: number) => <ContextRow key={at} line={one} base={line} find={find.value} />;
+  const row = (one: Line, at: number) => (
+    <ContextRow key={at} line={one} base={line} find={find.value} />
+  );
   return (
     <div class="context">
       <div class="bar">
         {labels.map(([name, value]) => (
-          <button class={`button small${off.value.has(name) ? "" : " on"}`} type="button" key={name} aria-pressed={!off.value.has(name)} onClick={() => toggle(name)}>
+          <button
+            class={`button small${off.value.has(name) ? "" : " on"}`}
+            type="button"
+            key={name}
+            aria-pressed={!off.value.has(name)}
+            onClick={() => toggle(name)}
+          >
             {name}={value}
           </button>
         ))}
-        <input class="field" type="search" placeholder="Find in context" aria-label="Find in context" onInput={(event) => (find.value = event.currentTarget.value)} />
+        <input
+          class="field"
+          type="search"
+          placeholder="Find in context"
+          aria-label="Find in context"
+          onInput={(event) => (find.value = event.currentTarget.value)}
+        />
         {problem.value !== "" && <p class="bad">{problem.value}</p>}
       </div>
       <ol>
@@ -121,7 +147,9 @@ function relative(ns: bigint): string {
   const sign = ns < 0n ? "−" : "+";
   const ms = Math.abs(Number(ns)) / 1e6;
   if (ms < 1000) return `${sign}${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
-  return ms < 60_000 ? `${sign}${(ms / 1000).toFixed(1)} s` : `${sign}${(ms / 60_000).toFixed(1)} min`;
+  return ms < 60_000
+    ? `${sign}${(ms / 1000).toFixed(1)} s`
+    : `${sign}${(ms / 60_000).toFixed(1)} min`;
 }
 
 interface Nearby {

@@ -26,7 +26,9 @@ function Node({ name, value, level }: NodeProps) {
     return (
       <div class="leaf">
         <span class="k">{label}</span>
-        <span class={typeof value === "string" ? "t-string" : "t-number"}>{JSON.stringify(value)}</span>
+        <span class={typeof value === "string" ? "t-string" : "t-number"}>
+          {JSON.stringify(value)}
+        </span>
       </div>
     );
   }

@@ -22,7 +22,12 @@ export function patternsOf(lines: readonly Line[]): Pattern[] {
   return [...found]
     .map(([pattern, { level, samples }]) => {
       const list = [...samples].sort((a, b) => a[0] - b[0]);
-      return { pattern, level, samples: list, lines: list.reduce((sum, [, count]) => sum + count, 0) };
+      return {
+        pattern,
+        level,
+        samples: list,
+        lines: list.reduce((sum, [, count]) => sum + count, 0),
+      };
     })
     .sort((a, b) => b.lines - a.lines);
 }

@@ -40,7 +40,7 @@ export class Paging {
   readonly #pages: Page[] = [];
   #next: Cursor | undefined;
   #count = 0;
-  /** Nanoseconds with more lines than an answer may have; the lines beyond that are missing. */
+  /** Nanoseconds with as many lines as an answer may have: what they have beyond that is missing. */
   readonly #crowded: string[] = [];
 
   constructor(options: PagingOptions) {
@@ -92,14 +92,17 @@ export class Paging {
     this.#letGo(this.#pages.indexOf(page));
   }
 
-  async #ask(from: Cursor): Promise<{ answer: LinesAnswer; lines: Line[]; next: Cursor | undefined }> {
+  async #ask(
+    from: Cursor,
+  ): Promise<{ answer: LinesAnswer; lines: Line[]; next: Cursor | undefined }> {
     const { size, limitMax, direction } = this.#options;
     for (let limit = Math.min(size + from.edge.length, limitMax); ; limit *= 2) {
       limit = Math.min(limit, limitMax);
       const answer = await this.#options.fetch(this.#queryOf(from, limit));
       const lines = without(answer.lines, from.edge);
       const last = answer.lines.at(-1);
-      if (last === undefined || answer.lines.length < limit) return { answer, lines, next: undefined };
+      if (last === undefined || answer.lines.length < limit)
+        return { answer, lines, next: undefined };
       const isOneTime = answer.lines[0]!.ns === last.ns;
       if (isOneTime && limit < limitMax) continue;
       if (isOneTime) {
@@ -116,14 +119,15 @@ export class Paging {
 
   #queryOf({ bound }: Cursor, limit: number): LinesQuery {
     const { query, startNs, endNs, direction } = this.#options;
-    const range =
-      direction === "backward" ? { startNs, endNs: bound } : { startNs: bound, endNs };
+    const range = direction === "backward" ? { startNs, endNs: bound } : { startNs: bound, endNs };
     return { query, ...range, limit, direction };
   }
 
   #isOver(bound: string): boolean {
     const { direction, startNs, endNs } = this.#options;
-    return direction === "backward" ? BigInt(bound) <= BigInt(startNs) : BigInt(bound) >= BigInt(endNs);
+    return direction === "backward"
+      ? BigInt(bound) <= BigInt(startNs)
+      : BigInt(bound) >= BigInt(endNs);
   }
 
   #pageOf(index: number): Page | undefined {

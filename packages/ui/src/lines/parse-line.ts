@@ -85,7 +85,7 @@ export function parseLogfmt(text: string): (readonly [string, string])[] | undef
     const match = pairPattern.exec(text);
     if (match === null) return undefined;
     const [, key = "", quoted, plain = ""] = match;
-    fields.push([key, quoted === undefined ? plain : unescape(quoted)]);
+    fields.push([key, quoted === undefined ? plain : unescaped(quoted)]);
     at = pairPattern.lastIndex;
   }
   return fields.length > 1 ? fields : undefined;
@@ -93,7 +93,7 @@ export function parseLogfmt(text: string): (readonly [string, string])[] | undef
 
 const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r" };
 
-function unescape(text: string): string {
+function unescaped(text: string): string {
   return text.includes("\\") ? text.replace(/\\(.)/g, (_, one) => escapes[one] ?? one) : text;
 }
 

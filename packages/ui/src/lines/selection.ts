@@ -25,7 +25,8 @@ export class Selection {
       const from = this.#anchor < 0 ? Math.max(0, this.at) : this.#anchor;
       this.#anchor = from;
       this.#picked = new Set();
-      for (let row = Math.min(from, index); row <= Math.max(from, index); row++) this.#picked.add(row);
+      for (let row = Math.min(from, index); row <= Math.max(from, index); row++)
+        this.#picked.add(row);
     } else if (how.toggle) {
       if (!this.#picked.delete(index)) this.#picked.add(index);
       this.#anchor = index;

@@ -48,10 +48,18 @@ export function Similar({ line, selector, span, shown, onStage }: SimilarProps) 
         <Spark pattern={pattern} span={span} />
       </div>
       <div class="bar">
-        <button class="button small" type="button" onClick={() => onStage(`|> ${quote(pattern.pattern)}`)}>
+        <button
+          class="button small"
+          type="button"
+          onClick={() => onStage(`|> ${quote(pattern.pattern)}`)}
+        >
           Only these
         </button>
-        <button class="button small" type="button" onClick={() => onStage(`!> ${quote(pattern.pattern)}`)}>
+        <button
+          class="button small"
+          type="button"
+          onClick={() => onStage(`!> ${quote(pattern.pattern)}`)}
+        >
           All others
         </button>
       </div>

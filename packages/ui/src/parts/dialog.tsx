@@ -30,7 +30,6 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     (event.shiftKey ? all.at(-1) : all[0])?.focus();
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: a click beside the window is one more way to close it.
     <div
       class="shade"
       role="presentation"
@@ -45,12 +44,12 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         ref={box}
         onKeyDown={onKeyDown}
       >
-        <header>
+        <div class="head-row">
           <h2>{title}</h2>
           <button class="tool" type="button" aria-label="Close" onClick={onClose}>
             <Icon name="close" />
           </button>
-        </header>
+        </div>
         {children}
       </div>
     </div>

@@ -2,7 +2,12 @@
 
 export function formatCount(value: number): string {
   if (value < 1000) return String(Math.round(value * 100) / 100);
-  const unit = value < 1e6 ? ([1e3, "k"] as const) : value < 1e9 ? ([1e6, "M"] as const) : ([1e9, "G"] as const);
+  const unit =
+    value < 1e6
+      ? ([1e3, "k"] as const)
+      : value < 1e9
+        ? ([1e6, "M"] as const)
+        : ([1e9, "G"] as const);
   const scaled = value / unit[0];
   return `${scaled < 9.95 ? scaled.toFixed(1).replace(/\.0$/, "") : Math.round(scaled)} ${unit[1]}`;
 }

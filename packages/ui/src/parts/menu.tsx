@@ -25,7 +25,6 @@ export function Menu({ onClose, children, label, class: className = "" }: MenuPr
     };
   }, []);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keys only leave the group, its controls do the rest.
     <div
       class={`menu ${className}`}
       role="group"

@@ -9,9 +9,9 @@ import {
   printSelector,
   type Stage,
 } from "@skald/logql/syntax";
-import { escapeRegex } from "./edit.js";
 import type { Range } from "../state/range.js";
 import { second, stepFor } from "../state/range.js";
+import { escapeRegex } from "./edit.js";
 
 /** Queries that the page makes of the user's. */
 

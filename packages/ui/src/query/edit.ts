@@ -1,4 +1,4 @@
-import { printSelector, type Token } from "@skald/logql/syntax";
+import type { Token } from "@skald/logql/syntax";
 import { formatMatcher, type Matcher, quote } from "@skald/model";
 import { partsOf, type SelectorPart } from "./parts.js";
 
@@ -180,16 +180,10 @@ function appended({ start, matchers }: SelectorPart, matcher: Matcher): Edit {
 }
 
 /** Whether a query has a parser of its kind already. */
-export function hasParser(text: string, parser: string): boolean {
+function hasParser(text: string, parser: string): boolean {
   return partsOf(text).selectors.some(({ stages }) =>
     stages.some(({ tokens }) => tokens[1]?.type === parser),
   );
-}
-
-/** The selector of the first log query in a text, printed anew; undefined when there is none. */
-export function selectorOf(text: string): string | undefined {
-  const selector = partsOf(text).selectors[0];
-  return selector === undefined ? undefined : printSelector(selector.matchers);
 }
 
 interface Edit {

@@ -1,13 +1,16 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type Offer, offersFor, type Place, placeAt, type Sources } from "./complete.js";
+import { type Offer, offersFor, type Sources } from "./complete.js";
 import { helpFor } from "./help.js";
 import { highlight } from "./highlight.js";
+import { type Place, placeAt } from "./place.js";
 import type { Problem } from "./problem.js";
 
 interface EditorProps {
   readonly text: string;
+  /** The text as it is now, which may be newer than the one that is drawn. */
+  readonly latest: () => string;
   readonly problem: Problem | undefined;
   readonly sources: Sources;
   readonly onText: (text: string, caret: number) => void;
@@ -21,13 +24,15 @@ const suggestAfterMs = 120;
 
 /** The query: a real text area over a layer that colours the same text. */
 export function Editor(props: EditorProps) {
-  const { text, problem, onText } = props;
+  const { text, problem, onText, latest } = props;
   const area = useRef<HTMLTextAreaElement>(null);
   const suggest = useSuggestions(area, props);
   const wrong = problem?.kind === "wrong" ? problem : undefined;
   const { open, offers, at } = suggest;
   useEffect(() => {
-    if (area.current !== null && area.current.value !== text) area.current.value = text;
+    // The text of this render may be older than what was typed since.
+    const now = latest();
+    if (area.current !== null && area.current.value !== now) area.current.value = now;
   }, [text]);
   return (
     <div class="editor">
@@ -35,7 +40,6 @@ export function Editor(props: EditorProps) {
         <div class="sheet">
           <pre aria-hidden="true">
             {highlight(text, wrong).map(({ text: part, className }, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name.
               <span class={className} key={index}>
                 {part}
               </span>
@@ -61,7 +65,9 @@ export function Editor(props: EditorProps) {
               onText(value, selectionStart);
               suggest.later();
             }}
-            onSelect={(event) => onText(event.currentTarget.value, event.currentTarget.selectionStart)}
+            onSelect={(event) =>
+              onText(event.currentTarget.value, event.currentTarget.selectionStart)
+            }
             onKeyDown={(event) => onKey(event, props, suggest)}
             onBlur={() => suggest.close()}
             onMouseMove={(event) => showHelp(event.currentTarget, event, text)}
@@ -70,7 +76,14 @@ export function Editor(props: EditorProps) {
       </div>
       <div class="end">{props.children}</div>
       {open.value && (
-        <div class="menu suggest" id="suggestions" role="listbox" aria-label="Suggestions" ref={suggest.place}>
+        <div
+          class="menu suggest"
+          id="suggestions"
+          role="listbox"
+          aria-label="Suggestions"
+          tabIndex={0}
+          ref={suggest.place}
+        >
           {offers.value.map((offer, index) => (
             // biome-ignore lint/a11y/useFocusableInteractive: the text area keeps the focus and names the current one.
             // biome-ignore lint/a11y/useKeyWithClickEvents: keys go to the text area.
@@ -101,7 +114,10 @@ export function Editor(props: EditorProps) {
 
 type Suggest = ReturnType<typeof useSuggestions>;
 
-function useSuggestions(area: { readonly current: HTMLTextAreaElement | null }, props: EditorProps) {
+function useSuggestions(
+  area: { readonly current: HTMLTextAreaElement | null },
+  props: EditorProps,
+) {
   const offers = useSignal<readonly Offer[]>([]);
   const at = useSignal(0);
   const open = useComputed(() => offers.value.length > 0);
@@ -182,28 +198,29 @@ function caretAt(input: HTMLTextAreaElement, offset: number): { x: number; y: nu
 
 function onKey(event: KeyboardEvent, props: EditorProps, suggest: Suggest): void {
   const { key, ctrlKey, metaKey, shiftKey } = event;
-  const { offers, at, open } = suggest;
-  const done = () => event.preventDefault();
-  if (key === " " && ctrlKey) return done(), void suggest.ask();
-  if (key === "Enter" && (ctrlKey || metaKey)) return done(), suggest.close(), props.onRun();
-  if (open.value) {
-    const count = offers.value.length;
-    if (key === "ArrowDown" || key === "ArrowUp") {
-      at.value = (at.value + (key === "ArrowDown" ? 1 : count - 1)) % count;
-      return done();
-    }
-    if (key === "Tab") return done(), suggest.take(at.value);
-    if (key === "Escape") {
-      event.stopPropagation();
-      return done(), suggest.close();
-    }
-  }
-  if (key === "Enter" && !shiftKey) return done(), suggest.close(), props.onRun();
-  if (ctrlKey && (key === "ArrowUp" || key === "ArrowDown")) {
+  const isRun = key === "Enter" && (ctrlKey || metaKey || !shiftKey);
+  if (key === " " && ctrlKey) void suggest.ask();
+  else if (suggest.open.value && onListKey(event, suggest)) event.stopPropagation();
+  else if (isRun) {
+    suggest.close();
+    props.onRun();
+  } else if (ctrlKey && (key === "ArrowUp" || key === "ArrowDown")) {
     const text = props.onHistory(key === "ArrowUp" ? 1 : -1);
     if (text !== undefined) props.onText(text, text.length);
-    done();
-  }
+  } else return;
+  event.preventDefault();
+}
+
+/** Keys of the list of suggestions; false for all others. */
+function onListKey({ key, ctrlKey }: KeyboardEvent, { offers, at, close, take }: Suggest): boolean {
+  const count = offers.value.length;
+  if (ctrlKey) return false;
+  if (key === "ArrowDown") at.value = (at.value + 1) % count;
+  else if (key === "ArrowUp") at.value = (at.value + count - 1) % count;
+  else if (key === "Tab") take(at.value);
+  else if (key === "Escape") close();
+  else return false;
+  return true;
 }
 
 /** Shows what a function does while the pointer is over it. */
@@ -213,7 +230,10 @@ function showHelp(input: HTMLTextAreaElement, event: MouseEvent, text: string): 
   const over = spans.find((span) =>
     [...span.getClientRects()].some(
       ({ left, right, top, bottom }) =>
-        event.clientX >= left && event.clientX <= right && event.clientY >= top && event.clientY <= bottom,
+        event.clientX >= left &&
+        event.clientX <= right &&
+        event.clientY >= top &&
+        event.clientY <= bottom,
     ),
   );
   const help = text === "" ? undefined : helpFor(over?.textContent ?? "");

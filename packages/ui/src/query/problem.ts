@@ -41,14 +41,16 @@ export function problemOf(text: string, caret: number): Problem | undefined {
     const token = tokenize(text).find((one) => one.start === position.offset);
     const suggestion = hint.split("\n")[2];
     const fix = suggestion === undefined ? undefined : fixOf(text, position.offset, suggestion);
-    const says = plainWords(reason);
+    const isHint = suggestion !== undefined && !suggestion.startsWith("did you mean ");
+    const says = isHint ? suggestion : plainWords(reason);
     return {
       kind: "wrong",
       start: position.offset,
       end: Math.max(position.offset + 1, token?.end ?? 0),
       line: position.line,
       column: position.column,
-      says: suggestion === undefined || fix !== undefined ? says : `${says}; ${suggestion}`,
+      says:
+        suggestion === undefined || isHint || fix !== undefined ? says : `${says}; ${suggestion}`,
       ...(fix !== undefined && { fix }),
     };
   }

@@ -28,7 +28,8 @@ export const linesMax = signal(5000);
 /** Asks the server what it is; one that does not say is taken for the simplest. */
 export async function loadConfig(): Promise<void> {
   try {
-    config.value = { ...plain, ...(await callJson<Partial<Config>>("ui/config.json")) };
+    const found = await callJson<Partial<Config>>("ui/config.json");
+    config.value = { ...plain, ...found, title: found.title || plain.title };
   } catch {
     config.value = plain;
   }

@@ -4,9 +4,7 @@ import { defaultRoute, formatRoute, parseRoute, type Route, type Screen } from "
 import { recall, remember } from "./store.js";
 
 /** The route of the page. Everything on screen follows it, and the address bar shows it. */
-export const route = signal<Route>(
-  parseRoute(location.pathname, location.search),
-);
+export const route = signal<Route>(parseRoute(location.pathname, location.search));
 
 /** The text in the editor, which may not have run yet. */
 export const draft = signal(route.value.q);
@@ -17,6 +15,9 @@ export const theme = signal<"dark" | "light">(
     matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark",
   ),
 );
+
+/** Whether the parser checks regular expressions, for which it needs a part that is loaded later. */
+export const regexChecked = signal(false);
 
 /** How lines are shown; kept by this browser. */
 export const wrap = signal(recall("wrap", false));

@@ -32,10 +32,6 @@ function resolveTime(text: string, nowMs: number): bigint {
   return text.length > 16 ? BigInt(text) : BigInt(text) * 1_000_000n;
 }
 
-export function isRelative({ from, to }: RangeText): boolean {
-  return from.startsWith("now") && to === "now";
-}
-
 export const presets = [
   ...["5m", "15m", "30m", "1h", "3h", "6h", "12h", "24h", "2d", "7d", "30d"],
 ] as const;
@@ -112,7 +108,3 @@ const steps = [
   ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600],
   ...[7200, 10_800, 21_600, 43_200, 86_400],
 ];
-
-export function secondsOf({ fromNs, toNs }: Range): number {
-  return Math.max(1, Math.ceil(Number(toNs - fromNs) / 1e9));
-}

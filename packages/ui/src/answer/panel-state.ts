@@ -1,9 +1,9 @@
 import { effect, signal } from "@preact/signals";
-import { type Field, fetchFields, fetchLabels, type LabelInfo } from "../api/fields.js";
+import { printQuery } from "@skald/logql/syntax";
 import { isAbort } from "../api/client.js";
+import { type Field, fetchFields, fetchLabels, type LabelInfo } from "../api/fields.js";
 import { selectorText } from "../query/derive.js";
 import { answer } from "./run.js";
-import { printQuery } from "@skald/logql/syntax";
 
 /** Labels and fields of the last answer. */
 export const labels = signal<readonly LabelInfo[]>([]);

@@ -1,23 +1,24 @@
-import type { Expr, LogExpr } from "@skald/logql/syntax";
 import { batch, signal } from "@preact/signals";
+import type { Expr, LogExpr } from "@skald/logql/syntax";
 import { isAbort } from "../api/client.js";
 import { type Trouble, troubleOf } from "../api/errors.js";
 import type { Span } from "../api/fields.js";
 import {
   fetchLines,
   fetchRange,
-  levelOf,
   type Level,
+  levelOf,
   levels,
   type MetricAnswer,
   type Stats,
 } from "../api/lines.js";
 import { Paging } from "../lines/paging.js";
+import { bucketsFor, logIn, tryParse } from "../query/derive.js";
 import { linesMax } from "../state/config.js";
 import { draft, navigate, oldestFirst, route, tenant } from "../state/explore.js";
-import { type Range, resolveRange, stepFor } from "../state/range.js";
+import { type Range, type RangeText, resolveRange, stepFor } from "../state/range.js";
 import { addToHistory } from "../state/saved.js";
-import { bucketsFor, logIn, selectorText, tryParse } from "../query/derive.js";
+import { live, liveOver, liveRestart } from "./live-state.js";
 
 /** What the last query that ran was, and what came of it. */
 export interface Answer {
@@ -37,6 +38,7 @@ export interface Answer {
 export interface Histogram {
   readonly fromMs: number;
   readonly stepMs: number;
+  readonly buckets: number;
   readonly counts: ReadonlyMap<Level, Float64Array>;
   readonly total: number;
 }
@@ -77,7 +79,22 @@ export function runQuery(how: "push" | "replace" = "push"): void {
   attempt = 0;
   navigate({ q: text, ...(text === route.peek().q ? {} : { line: "" }) }, how);
   addToHistory(text);
-  void start(text, expr);
+  if (live.peek()) liveRestart.peek()?.();
+  else {
+    liveOver.value++;
+    void start(text, expr);
+  }
+}
+
+/** Changes the query's text and runs it: what every click on a value does. */
+export function editQuery(text: string): void {
+  draft.value = text;
+  runQuery();
+}
+
+export function setRange(range: RangeText): void {
+  navigate(range);
+  runQuery("replace");
 }
 
 async function start(text: string, expr: Expr): Promise<void> {
@@ -163,7 +180,7 @@ async function countByLevel(base: Base, log: LogExpr, signal: AbortSignal): Prom
   const ordered = new Map(
     levels.filter((level) => counts.has(level)).map((level) => [level, counts.get(level)!]),
   );
-  pending = { fromMs, stepMs: step * 1000, counts: ordered, total };
+  pending = { fromMs, stepMs: step * 1000, buckets: count, counts: ordered, total };
   histogram.value = pending;
 }
 
@@ -214,9 +231,4 @@ export async function restore(index: number): Promise<void> {
 /** The query that a page with data and no query begins with: streams by the label that covers most. */
 export function firstQuery(label: string): string {
   return `{${label}=~".+"}`;
-}
-
-export function currentSelector(): string | undefined {
-  const log = answer.peek()?.log;
-  return log === undefined ? undefined : selectorText(log);
 }

@@ -1,8 +1,8 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import type { Level, Line } from "../api/lines.js";
-import { Selection } from "../lines/selection.js";
 import type { LineSource } from "../lines/line-list.js";
 import { anchorOf } from "../lines/paging.js";
+import { Selection } from "../lines/selection.js";
 import { navigate, route } from "../state/explore.js";
 import { answer, grown } from "./run.js";
 

@@ -1,21 +1,31 @@
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import {
+  liveSource,
+  opened,
+  openRow,
+  pickRow,
+  selected,
+  selection,
+  shownLines,
+  source,
+} from "../answer/list-state.js";
+import { livePause } from "../answer/live-state.js";
+import { answer, grown, loadMore, restore } from "../answer/run.js";
 import { LineList } from "../lines/line-list.js";
 import { orderFor, type RowLook } from "../lines/row.js";
 import { namedFields, needlesOf } from "../query/derive.js";
 import { raw, wrap, zone } from "../state/explore.js";
-import { liveSource, openRow, opened, pickRow, selected, selection, shownLines, source } from "./list-state.js";
-import { answer, grown, loadMore, restore } from "./run.js";
-import { livePause } from "./live-state.js";
 
 /** Screens of lines that are left when the next page is asked for. */
 const screensAhead = 3;
 
-export function currentLook(): RowLook {
+function currentLook(): RowLook {
   const log = answer.value?.log;
   const lines = shownLines(200);
   const [first, last] = [lines[0], lines.at(-1)];
-  const dayOf = (ns: string | undefined) => (ns === undefined ? "" : Math.floor(Number(ns) / 8.64e13));
+  const dayOf = (ns: string | undefined) =>
+    ns === undefined ? "" : Math.floor(Number(ns) / 8.64e13);
   return {
     zone: zone.value,
     dated: dayOf(first?.ns) !== dayOf(last?.ns),

@@ -1,0 +1,92 @@
+import { ApiError, call, callJson } from "./client.js";
+
+/** An answer of the server, or undefined where another process has it. */
+async function optional<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 404 || error.status === 405))
+      return undefined;
+    throw error;
+  }
+}
+
+async function text(path: string): Promise<string> {
+  return (await call(path, { headers: { accept: "text/plain, */*" } })).text();
+}
+
+export interface Service {
+  readonly name: string;
+  readonly state: string;
+}
+
+export async function fetchServices(): Promise<readonly Service[] | undefined> {
+  const found = await optional(text("services"));
+  return found
+    ?.split("\n")
+    .map((line) => line.split(" => "))
+    .flatMap(([name, state]) => (name && state ? [{ name, state }] : []));
+}
+
+export interface Member {
+  readonly id: string;
+  readonly state: string;
+  readonly address: string;
+  readonly timestamp: string;
+  readonly zone: string;
+  readonly tokens: readonly number[];
+}
+
+/** The rings of a cluster: their name, and the path of their page. */
+export const rings = [
+  ["ingester", "ring"],
+  ["distributor", "distributor/ring"],
+  ["compactor", "compactor/ring"],
+  ["ruler", "ruler/ring"],
+  ["scheduler", "scheduler/ring"],
+  ["index gateway", "indexgateway/ring"],
+  ["pattern ingester", "pattern/ring"],
+] as const;
+
+export async function fetchRing(path: string): Promise<readonly Member[] | undefined> {
+  const found = await optional(
+    callJson<{ shards?: Member[] }>(path, { params: { tokens: "true" } }),
+  );
+  return found?.shards;
+}
+
+/** Ends the membership of an instance that cannot do so itself. */
+export async function forgetMember(path: string, id: string): Promise<void> {
+  await call(path, { method: "POST", params: { forget: id } });
+}
+
+export async function fetchLimits(): Promise<string | undefined> {
+  return optional(text("config/tenant/v1/limits"));
+}
+
+/** What the configuration has beside the defaults. */
+export async function fetchConfigDiff(): Promise<string | undefined> {
+  return optional(call("config", { params: { mode: "diff" } }).then((response) => response.text()));
+}
+
+export async function fetchBuild(): Promise<Readonly<Record<string, string>> | undefined> {
+  return optional(callJson<Record<string, string>>("loki/api/v1/status/buildinfo"));
+}
+
+export async function fetchTenants(): Promise<readonly string[]> {
+  const found = await optional(callJson<{ userID: string }[]>("distributor/all_user_stats"));
+  return (found ?? []).map(({ userID }) => userID);
+}
+
+/** The sums of counters and gauges over all their labels. */
+export async function fetchMetrics(names: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const sums = new Map<string, number>();
+  for (const line of (await text("metrics")).split("\n")) {
+    const end = line.search(/[ {]/);
+    const name = line.slice(0, end).replace(/^[a-z0-9]+_/, "");
+    if (line.startsWith("#") || !names.includes(name)) continue;
+    const value = Number(line.slice(line.lastIndexOf(" ") + 1));
+    sums.set(name, (sums.get(name) ?? 0) + value);
+  }
+  return sums;
+}

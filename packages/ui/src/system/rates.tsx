@@ -1,0 +1,74 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { fetchMetrics } from "../api/system.js";
+import { formatBytes, formatCount } from "../parts/format.js";
+
+const everyMs = 5000;
+const samplesMax = 24;
+
+/** What is shown of the metrics: counters as rates, gauges as they are. Names are without the namespace. */
+const shown = [
+  [
+    "distributor_bytes_received_total",
+    "received",
+    (value: number) => `${formatBytes(value)}/s`,
+    true,
+  ],
+  ["distributor_lines_received_total", "lines", (value: number) => `${formatCount(value)}/s`, true],
+  [
+    "request_duration_seconds_count",
+    "requests",
+    (value: number) => `${formatCount(value)}/s`,
+    true,
+  ],
+  ["ingester_memory_streams", "streams in memory", formatCount, false],
+  ["ingester_wal_disk_bytes", "write-ahead log", formatBytes, false],
+  ["ingester_wal_queued_bytes", "waits for the log", formatBytes, false],
+] as const;
+
+interface Sample {
+  readonly at: number;
+  readonly values: ReadonlyMap<string, number>;
+}
+
+/** Rates of the last two minutes, sampled while the screen is open. */
+export function Rates() {
+  const samples = useSignal<readonly Sample[]>([]);
+  const problem = useSignal("");
+  useEffect(() => {
+    const names = shown.map(([name]) => name);
+    const ask = () =>
+      fetchMetrics(names).then(
+        (values) =>
+          (samples.value = [...samples.value, { at: Date.now(), values }].slice(-samplesMax)),
+        (error: unknown) =>
+          (problem.value = error instanceof Error ? error.message : String(error)),
+      );
+    void ask();
+    const timer = setInterval(ask, everyMs);
+    return () => clearInterval(timer);
+  }, []);
+  const first = samples.value[0];
+  const last = samples.value.at(-1);
+  if (problem.value !== "") return <p class="dim">{problem.value}</p>;
+  return (
+    <table class="plain slim">
+      <tbody>
+        {shown.map(([name, label, format, isRate]) => {
+          const value = last?.values.get(name);
+          if (value === undefined || first === undefined || last === undefined) return null;
+          const seconds = (last.at - first.at) / 1000;
+          const rate = seconds > 0 ? (value - (first.values.get(name) ?? 0)) / seconds : 0;
+          return (
+            <tr key={name}>
+              <td>{label}</td>
+              <td class="num">
+                {isRate ? (seconds > 0 ? format(Math.max(0, rate)) : "…") : format(value)}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
