@@ -1,84 +1,136 @@
-// What one client can do to the others: `node bench/hostile.mjs --url U --pid P [--only B3,B4] [--times 30] [--keep]`.
-// Pushes what it needs under tenants of its own (all into one where the server has one), runs case after case, and measures
-// what others feel meanwhile: `/ready`, a tiny query, a small push, each asked for at a fixed pace from a thread of its own, so
-// that what this program reads does not count. Prints a Markdown table. `--keep` takes the data that an earlier run pushed.
-import { readFileSync, writeFileSync } from "node:fs";
+// What one client can do to the others: `node bench/hostile.mjs [--rows G,B3] [--times 30] [--seconds 10] [--json FILE]`.
+// Each row has a process of its own, started from the build with bench/hostile.yaml, and the data that it needs; a server that
+// runs already is attacked with `--url U --pid P`, and `--keep` uses the data that an earlier run pushed to it. Tenant A attacks
+// while `/ready`, a tiny query and a small push of tenant B are asked for at a fixed pace, from a thread of its own, so that
+// what this program reads does not count. Prints a Markdown table; ends with 1 where a row misses an aim.
+import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { attacksOf } from "./hostile/attacks.mjs";
 import { casesOf } from "./hostile/cases.mjs";
 import { openClient } from "./hostile/client.mjs";
 import { pushData } from "./hostile/data.mjs";
 import { startProbes } from "./hostile/probes.mjs";
+import { attach, longestStretchMs, sleep, start } from "./hostile/process.mjs";
 
-const goals = { readyP99Ms: 20, tinyTimesIdle: 5, peakMiB: 1536 };
+/** Delays hold on a machine with nothing else to do; the others anywhere. */
+const aims = { readyP99Ms: 50, tinyTimesIdle: 10, stretchMs: 50, peakMiB: 1536, keptMiB: 384 };
 /** A case that takes longer is given up. */
 const caseTimeoutMs = 180_000;
-/** Longest wait for the server to be calm again before the next case. */
-const calmTimeoutMs = 120_000;
+/** Time in which memory is given back. */
+const settleMs = 60_000;
+const settlePeriodMs = 2000;
+const idleMs = 5000;
 
 const { values: args } = parseArgs({
   options: {
     url: { type: "string" },
     pid: { type: "string" },
-    only: { type: "string" },
+    rows: { type: "string" },
     times: { type: "string" },
+    seconds: { type: "string", default: "10" },
     keep: { type: "boolean", default: false },
     json: { type: "string" },
   },
 });
-if (args.url === undefined || args.pid === undefined) {
+if ((args.url === undefined) !== (args.pid === undefined)) {
   console.error(
-    "usage: node bench/hostile.mjs --url URL --pid PID [--only B3,B4] [--times 30] [--keep] [--json FILE]",
+    "usage: node bench/hostile.mjs [--url URL --pid PID [--keep]] [--rows G,B3] [--times 30] [--seconds 10] [--json FILE]",
   );
   process.exit(2);
 }
-const client = await openClient(args.url);
-const cases = casesOf(client).filter(({ name }) => isWanted(name));
-await pushData(client, new Set(cases.flatMap(({ needs }) => needs)), { keep: args.keep });
 
-// The first seconds of a process show how it warms up.
-await measure({ name: "idle", what: "nothing", times: 0, run: () => sleep(5000) });
-const idle = await measure({ name: "idle", what: "nothing", times: 0, run: () => sleep(5000) });
-const rows = [idle];
-print(idle);
-for (const each of cases) {
-  const row = await measure({ ...each, times: Number(args.times ?? each.times) });
-  row.breaks = breaksOf(row);
+const rows = [];
+let idle;
+for (const name of await namesOfRows()) {
+  const row = await runRow(name);
   rows.push(row);
   print(row);
-  if (row.gone) break;
+  if (row.gone && args.url !== undefined) break;
 }
-console.log(`\n${tableOf(rows)}`);
+console.log(`\n${tableOf([idle, ...rows])}`);
 if (args.json !== undefined) writeFileSync(args.json, JSON.stringify(rows, undefined, 1));
-client.close();
-process.exit(rows.some(({ gone }) => gone) ? 1 : 0);
+process.exit(rows.some(({ misses }) => misses !== "") ? 1 : 0);
 
-function isWanted(name) {
-  const wanted = args.only?.split(",");
-  return (
-    wanted === undefined ||
-    wanted.some((text) => name === text || name.replace(/[a-z]$/, "") === text)
-  );
+function allOf(client) {
+  return [...attacksOf(client), ...casesOf(client)];
 }
 
-async function measure({ name, what, times, run }) {
-  await calm();
-  resetPeak();
-  await readLoop();
-  const probes = startProbes(args.url, client.tenantB);
-  const giveUp = AbortSignal.timeout(caseTimeoutMs);
+async function namesOfRows() {
+  const names = allOf({}).map(({ name }) => name);
+  const wanted = args.rows?.split(",") ?? names;
+  // G stands for all of G1 to G13b, G5 for G5a and G5b.
+  const isMeant = (name, text) =>
+    text === name[0] || (name.startsWith(text) && !/^\d/.test(name.slice(text.length)));
+  const found = names.filter((name) => wanted.some((text) => isMeant(name, text)));
+  if (found.length === 0)
+    throw new Error(`no rows for ${args.rows}: there are ${names.join(", ")}`);
+  return found;
+}
+
+async function runRow(name) {
+  const server = args.url === undefined ? await start() : attach(args.url, args.pid);
+  const client = await openClient(server.url);
+  try {
+    const each = allOf(client).find((one) => one.name === name);
+    await pushData(client, new Set(each.needs), { keep: args.keep });
+    // The first seconds of a process show how it warms up.
+    const nothing = { name: "idle", what: "nothing", times: 0, run: () => sleep(idleMs) };
+    await measure(server, client, nothing);
+    if (idle === undefined) {
+      idle = await measure(server, client, nothing);
+      print(idle);
+    }
+    const row = await measure(server, client, { ...each, times: Number(args.times ?? each.times) });
+    return { ...row, misses: missesOf(row) };
+  } finally {
+    client.close();
+    await server.stop();
+  }
+}
+
+async function measure(server, client, { name, what, times, run, isTimed }) {
+  await server.calm();
+  server.resetPeak();
+  const before = {
+    residentMiB: server.residentMiB(),
+    stretches: await server.stretches(),
+    mainCpuMs: server.mainCpuMs(),
+  };
+  const probes = startProbes(server.url, client.tenantB);
   const startMs = performance.now();
   // The first call of each probe is on its way before the case begins.
   await sleep(300);
-  let own = [];
-  if (name === "idle") await run();
-  else own = await Promise.all(run(times, giveUp));
+  const ends = AbortSignal.timeout(isTimed ? Number(args.seconds) * 1000 : caseTimeoutMs);
+  const begun = run(times, ends);
+  const own = name === "idle" ? (await begun, []) : await all(begun);
   const tookMs = performance.now() - startMs;
   await sleep(300);
   const felt = await probes.stop();
-  const gone = !isRunning();
-  const row = { name, what, times, own: summaryOf(own), tookMs, ...felt, gone };
-  if (gone) return row;
-  return { ...row, loop: await readLoop(), peakMiB: peakMiB() };
+  const row = { name, what, times, own: summaryOf(own), tookMs, ...felt };
+  if (!server.isRunning()) return { ...row, gone: true };
+  const mainCpuMs = server.mainCpuMs() - before.mainCpuMs;
+  const stretchMs = longestStretchMs(before.stretches, await server.stretches());
+  const peakMiB = server.peakMiB();
+  const kept = name === "idle" ? {} : await settle(server, before.residentMiB);
+  return { ...row, mainCpuMs, stretchMs, peakMiB, ...kept };
+}
+
+/** The answers of a case, whether it gives one promise for all or one for each. */
+async function all(begun) {
+  return Array.isArray(begun) ? Promise.all(begun) : begun;
+}
+
+/** Waits until the memory is given back, a minute at most; resolves with what is left. */
+async function settle(server, beforeMiB) {
+  const startMs = performance.now();
+  for (;;) {
+    const keptMiB = server.residentMiB() - beforeMiB;
+    const tookMs = performance.now() - startMs;
+    if (keptMiB <= aims.keptMiB || tookMs >= settleMs)
+      return { afterMiB: server.residentMiB(), keptMiB, settledMs: tookMs };
+    await sleep(settlePeriodMs);
+  }
 }
 
 /** Statuses with how often they came, the first text of those that are no success, and how long the calls took. */
@@ -88,15 +140,19 @@ function summaryOf(answers) {
   const error = answers.find(({ status }) => !(status >= 200 && status < 300))?.text;
   const times = answers.map(({ ms }) => ms).sort((a, b) => a - b);
   const extra = answers.flatMap((answer) => answer.extra ?? [])[0];
-  return { counts, error, p50: quantile(times, 0.5), max: times.at(-1), extra };
+  return { counts, error, p50: times[times.length >> 1], max: times.at(-1), extra };
 }
 
-function breaksOf({ gone, ready, tiny, peakMiB }) {
+function missesOf({ gone, ready, tiny, push, stretchMs, peakMiB, keptMiB }) {
   if (gone) return "the process is gone";
   const found = [];
-  if (ready.p99 > goals.readyP99Ms) found.push("ready");
-  if (tiny.p50 > goals.tinyTimesIdle * idle.tiny.p50) found.push("tiny query");
-  if (peakMiB > goals.peakMiB) found.push("memory");
+  if (ready.p99 > aims.readyP99Ms) found.push("ready");
+  if (tiny.p99 > aims.tinyTimesIdle * idle.tiny.p99) found.push("tiny query");
+  if (tiny.failed > 0) found.push("tiny queries fail");
+  if (push.failed > 0) found.push("small pushes fail");
+  if (stretchMs > aims.stretchMs) found.push("main thread");
+  if (peakMiB > aims.peakMiB) found.push("peak");
+  if (keptMiB > aims.keptMiB) found.push("kept");
   return found.join(", ");
 }
 
@@ -110,9 +166,11 @@ function tableOf(all) {
     "ready p50 / p99 / max",
     "tiny query",
     "small push",
-    "loop p99 / max",
+    "main thread, % of a core",
+    "stretch >",
     "peak MiB",
-    "beyond",
+    "MiB after (s)",
+    "missed",
   ];
   const lines = all.map((row) => [
     row.name,
@@ -128,23 +186,30 @@ function tableOf(all) {
       (felt) =>
         `${ms(felt.p50)} / ${ms(felt.p99)} / ${ms(felt.max)}${felt.failed > 0 ? ` (${felt.failed} failed)` : ""}`,
     ),
-    row.loop === undefined ? "" : `${ms(row.loop.p99)} / ${ms(row.loop.max)}`,
+    row.gone ? "" : mainShare(row),
+    row.stretchMs ?? "",
     row.peakMiB ?? "",
-    row.breaks ?? "",
+    row.afterMiB === undefined ? "" : `${row.afterMiB} (${Math.round(row.settledMs / 1000)})`,
+    row.misses ?? "",
   ]);
-  const title = `Delays in ms unless said otherwise; a shared machine of ${navigator.hardwareConcurrency} cores, clients included.`;
+  const title = `Delays in ms unless said otherwise; a machine of ${availableParallelism()} cores, clients included.`;
   return [title, "", head, head.map(() => "---"), ...lines]
     .map((line) => (Array.isArray(line) ? `| ${line.join(" | ")} |` : line))
     .join("\n");
 }
 
+function mainShare({ mainCpuMs, tookMs }) {
+  return Math.round((100 * mainCpuMs) / tookMs);
+}
+
 function print(row) {
-  const { name, own, tookMs, ready, tiny, push, peakMiB: peak, breaks } = row;
+  const { name, own, tookMs, ready, tiny, push, peakMiB, afterMiB, misses = "" } = row;
   const felt = [ready, tiny, push]
     .map(({ p50, p99, max }) => `${ms(p50)}/${ms(p99)}/${ms(max)}`)
     .join("  ");
+  const main = row.gone ? "" : `main ${mainShare(row)} %, stretch > ${row.stretchMs} ms`;
   console.log(
-    `${name.padEnd(5)} ${JSON.stringify(own.counts)} ${ms(tookMs)} ms  ready, tiny, push ${felt}  ${peak} MiB  ${breaks ?? ""}`,
+    `${name.padEnd(5)} ${JSON.stringify(own.counts)} ${ms(tookMs)} ms  ready, tiny, push ${felt}  ${main}  ${peakMiB} MiB, then ${afterMiB ?? ""}  ${misses}`,
   );
   if (own.error !== undefined) console.log(`      ${own.error.slice(0, 200)}`);
 }
@@ -152,62 +217,4 @@ function print(row) {
 function ms(value) {
   if (value === undefined) return "-";
   return value < 10 ? value.toFixed(1) : String(Math.round(value));
-}
-
-function quantile(sorted, q) {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))];
-}
-
-/** Resolves when the process takes less than a fifth of a core for a second. */
-async function calm() {
-  const until = performance.now() + calmTimeoutMs;
-  while (isRunning() && performance.now() < until) {
-    const before = cpuTicks();
-    await sleep(1000);
-    if (cpuTicks() - before < 20) return;
-  }
-}
-
-function cpuTicks() {
-  try {
-    const fields = readFileSync(`/proc/${args.pid}/stat`, "utf8").split(") ")[1].split(" ");
-    return Number(fields[11]) + Number(fields[12]);
-  } catch {
-    return 0;
-  }
-}
-
-function isRunning() {
-  try {
-    process.kill(Number(args.pid), 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Makes the peak what is in memory now, where the system lets us. */
-function resetPeak() {
-  try {
-    writeFileSync(`/proc/${args.pid}/clear_refs`, "5");
-  } catch {
-    console.error("the peak of memory cannot be reset: it is that of all cases so far");
-  }
-}
-
-function peakMiB() {
-  const found = /VmHWM:\s*(\d+) kB/.exec(readFileSync(`/proc/${args.pid}/status`, "utf8"));
-  return Math.round(Number(found?.[1] ?? 0) / 1024);
-}
-
-/** The delays of the server's event loop since they were read last, ms. They hold the 10 ms at which it looks. */
-async function readLoop() {
-  const text = await client.metrics();
-  const read = (name) =>
-    Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, "m").exec(text)?.[1]) * 1000;
-  return { p99: read("p99"), max: read("max") };
-}
-
-function sleep(forMs) {
-  return new Promise((resolve) => setTimeout(resolve, forMs));
 }

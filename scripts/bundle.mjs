@@ -34,8 +34,9 @@ const assets = {
     ].map(([file, name]) => [`proto/${file}`, `packages/rpc/node_modules/${name}/${file}`]),
   ),
 };
-// The WebSocket library uses these native helpers only when they are installed.
-const optional = ["bufferutil", "utf-8-validate"];
+// The WebSocket library uses these native helpers only when they are installed, and undici has a cache in SQLite, which is
+// not used here and which Node 20 does not have.
+const optional = ["bufferutil", "utf-8-validate", "node:sqlite"];
 // CommonJS among the dependencies asks for Node's own modules by `require`, and for files by `__dirname`: the services of gRPC
 // for their schemas two folders above it.
 const banner = `import { createRequire as __createRequire } from "node:module";

@@ -24,6 +24,7 @@ export async function openClient(url) {
     get,
     post: (tenant, path, body, options = {}) =>
       call(url, agent, { ...options, method: "POST", tenant, path, body }),
+    delete: (tenant, path) => call(url, agent, { method: "DELETE", tenant, path }),
     /** Pushes streams given as in the JSON body. */
     push: (tenant, streams, options = {}) => {
       const body = Buffer.from(JSON.stringify({ streams }));
@@ -36,7 +37,6 @@ export async function openClient(url) {
         body,
       });
     },
-    metrics: async () => (await call(url, agent, { path: "/metrics", keep: Infinity })).text,
     close: () => agent.destroy(),
   };
 }

@@ -4,6 +4,8 @@ const sampleCount = 2_000_000;
 const bigCount = 5000;
 const bigBytes = 39_000;
 const spanMs = 55 * 60_000;
+const keysCount = 500;
+const keysOfLine = 14_000;
 const bodyBytes = 1_000_000;
 const pushesAtOnce = 4;
 
@@ -17,6 +19,7 @@ const makers = {
     count: bigCount,
     line: (i) => `${i} ${"0123456789abcdef".repeat(bigBytes / 16)}`,
   },
+  keys: { tenant: "a", count: keysCount, line: keysLine },
   tiny: { tenant: "b", count: 100, line: (i) => `tiny line ${i}` },
 };
 
@@ -66,6 +69,10 @@ async function pushLines(client, tenant, name, { count, line }) {
     }
   };
   await Promise.all(Array.from({ length: pushesAtOnce }, pushSome));
+}
+
+function keysLine(i) {
+  return `{${Array.from({ length: keysOfLine }, (_, key) => `"k${key}":"${i}"`)}}`;
 }
 
 function rowLine(i) {

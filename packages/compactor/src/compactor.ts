@@ -1,7 +1,7 @@
 import type { Clock, SegmentLocation } from "@skald/model";
 import { type Logger, type Metrics, NewerFiles, repeat } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
-import { type ObjectStore, parseDayIndexKey } from "@skald/storage";
+import { AskedTexts, type ObjectStore, parseDayIndexKey } from "@skald/storage";
 import {
   type CompactionThreads,
   DayCompaction,
@@ -82,7 +82,9 @@ export class Compactor {
     const bytes = metrics.counter("compactor_merged_bytes_total", "Bytes of lines merged.");
     const damaged = metrics.counter("compactor_corrupt_segments_total", "Segments left unmerged.");
     const deleted = metrics.counter("compactor_deleted_objects_total", "Objects deleted.");
+    const asked = new AskedTexts({ store, clock });
     this.#days = new DayCompaction({
+      textsOf: (tenant, options) => asked.mostAsked(tenant, options),
       ...{ store, locate, threads, clock, log, rules, work: this.#work },
       bounds: {
         ...planBounds,
@@ -225,8 +227,13 @@ export class Compactor {
 
 /** The metrics of runs over all tables, under the names that dashboards of compactors ask for. */
 function runMetrics(metrics: Metrics, name: string, endOfLast: "_operation" | "") {
+  const operations = metrics.counter(`${name}_operation_total`, "Runs over all tables.", [
+    "status",
+  ]);
+  // A rate needs the series before its first failure.
+  for (const status of ["success", "failure"]) operations.inc({ status }, 0);
   return {
-    operations: metrics.counter(`${name}_operation_total`, "Runs over all tables.", ["status"]),
+    operations,
     seconds: metrics.gauge(
       `${name}_operation_duration_seconds`,
       "Time of the last run over all tables that ended.",

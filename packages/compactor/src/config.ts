@@ -39,6 +39,11 @@ const deletes = {
     "time in which a request can be cancelled",
     flag("delete-request-cancel-period"),
   ),
+  delete_request_redact_period: field.duration(
+    "24h",
+    "time after which the text of a processed request is taken out, because it may tell what was deleted",
+    flag("delete-request-redact-period"),
+  ),
   delete_max_interval: field.duration(
     "24h",
     "time range of the parts of a request",

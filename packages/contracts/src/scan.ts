@@ -109,7 +109,7 @@ export interface Measured {
 export interface ScanSource<Ref = SourceRef> extends TaskSource<Ref> {
   /** Order of arrival among the sources of the query; decides between rows of equal time. */
   readonly sequence: number;
-  /** A part of the blocks, its ends as shares of them from 0 to 1; all blocks when absent. */
+  /** A part of the blocks with streams of the plan, its ends as shares of them from 0 to 1; all blocks when absent. */
   readonly part?: { readonly from: number; readonly to: number };
   /** Rows to leave out. */
   readonly mask?: RowMask;

@@ -127,6 +127,12 @@ export class Distributor implements Contract {
 
   constructor(options: DistributorOptions) {
     this.#options = options;
+    const { ingesterName: ingester, metrics } = options;
+    if (ingester !== undefined) {
+      // A rate needs the series before its first failure.
+      metrics.ingesterAppendFailures.inc({ ingester }, 0);
+      metrics.ingesterAppendTimeouts.inc({ ingester }, 0);
+    }
     this.#tenants = new TenantStates(options.limitsOf, options.distributorCount ?? (() => 1));
   }
 

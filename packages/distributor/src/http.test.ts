@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { TakeBytes } from "@skald/kernels";
 import { Ledger } from "@skald/runtime";
-import { createPushHandler } from "./http.js";
+import { createPushHandler, PushDoor } from "./http.js";
 import { type Harness, jsonPush, makeHarness } from "./testing/harness.js";
 
 const servers: Server[] = [];
@@ -26,11 +26,12 @@ async function serve(options: {
   ledger?: Ledger;
   onFault?: (error: unknown) => void;
 }): Promise<string> {
-  const handle = createPushHandler({
+  const door = new PushDoor({
     distributor: options.harness.distributor,
     maxReceivedBytes: options.maxReceivedBytes ?? 1000,
     ledger: options.ledger ?? new Ledger(0),
   });
+  const handle = createPushHandler(door);
   const server = createServer((request, response) => {
     const style = request.url?.startsWith("/api/prom") ? "legacy" : "v1";
     handle(request, response, "t1", style).catch((error: unknown) => {

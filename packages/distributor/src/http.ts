@@ -2,73 +2,74 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type PushMemory, PushMemoryPool, type PushStyle } from "@skald/push";
 import type { Claim, Ledger } from "@skald/runtime";
 import { endResponse, readBody } from "@skald/transport";
-import type { Distributor } from "./distributor.js";
+import type { Distributor, IncomingPush } from "./distributor.js";
 import { failedResponse, type PushResponse } from "./push-response.js";
+import { encodeRpcStatus } from "./rpc-status.js";
 
-export interface PushHandlerOptions {
+export interface PushDoorOptions {
   readonly distributor: Pick<Distributor, "push">;
   /** Largest body as received; above it 413. */
   readonly maxReceivedBytes: number;
-  /** Shared by all handlers of the process. */
+  /** Shared by all doors of the process. */
   readonly ledger: Ledger;
 }
 
-/** Serves one push request of a tenant; rejects only on program faults, before an answer is begun. */
-export type PushHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  tenant: string,
-  style: PushStyle,
-) => Promise<void>;
+/** A push of which nothing was read yet. */
+export interface ArrivingPush {
+  isGone(): boolean;
+  /** Reads the body; `book` must be called with the size of each chunk before it is kept, and may throw. */
+  read(maxBytes: number, book: (bytes: number) => void, take: Take): Promise<ReadPush>;
+}
 
-const backfillHeader = "x-loki-backfill-shard";
+type Take = (length: number) => Uint8Array<ArrayBuffer>;
+/** What a push says of itself, and its body. */
+export type ReadPush = Pick<
+  IncomingPush,
+  "contentType" | "contentEncoding" | "style" | "body" | "backfillShard"
+>;
 
-/** Serves pushes over plain node:http: reads the bounded body, calls the distributor, writes 204 or a text. */
-export function createPushHandler(options: PushHandlerOptions): PushHandler {
-  const pool = new PushMemoryPool();
-  return async (request, response, tenant, style) => {
-    const answer = await new OnePush(options, pool, tenant).serve(request, response, style);
-    send(response, answer, answerForm(style, request.headers["content-type"]));
-  };
+/** Where pushes come in, over whatever protocol: bounds the memory of each while it is served. */
+export class PushDoor {
+  readonly #options: PushDoorOptions;
+  readonly #pool = new PushMemoryPool();
+
+  constructor(options: PushDoorOptions) {
+    this.#options = options;
+  }
+
+  /** Reads and stores one push of a tenant; rejects only on program faults. */
+  serve(tenant: string, push: ArrivingPush): Promise<PushResponse> {
+    return new OnePush(this.#options, this.#pool, tenant).serve(push);
+  }
 }
 
 /** One push with the memory that it holds while it is served. */
 class OnePush {
-  readonly #options: PushHandlerOptions;
+  readonly #options: PushDoorOptions;
   readonly #pool: PushMemoryPool;
   readonly #tenant: string;
   readonly #claim: Claim;
   #memory: PushMemory | undefined;
   #held: Promise<unknown>[] | undefined;
 
-  constructor(options: PushHandlerOptions, pool: PushMemoryPool, tenant: string) {
+  constructor(options: PushDoorOptions, pool: PushMemoryPool, tenant: string) {
     this.#options = options;
     this.#pool = pool;
     this.#tenant = tenant;
     this.#claim = options.ledger.open(tenant);
   }
 
-  async serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    style: PushStyle,
-  ): Promise<PushResponse> {
-    const { headers } = request;
-    const shard = headers[backfillHeader];
+  async serve(push: ArrivingPush): Promise<PushResponse> {
+    const { distributor, maxReceivedBytes } = this.#options;
     let isReusable = false;
     try {
-      const maxBytes = this.#options.maxReceivedBytes;
-      const body = await readBody(request, maxBytes, this.#book, this.#take);
-      const answer = await this.#options.distributor.push(this.#tenant, {
-        contentType: headers["content-type"],
-        contentEncoding: headers["content-encoding"],
-        style,
-        body,
+      const read = await push.read(maxReceivedBytes, this.#book, this.#take);
+      const answer = await distributor.push(this.#tenant, {
+        ...read,
         take: this.#take,
         hold: this.#hold,
         inflated: this.#inflated,
-        isGone: () => response.destroyed,
-        ...(typeof shard === "string" ? { backfillShard: shard } : {}),
+        isGone: () => push.isGone(),
       });
       // After a fault some work may still use the memory.
       isReusable = answer.status < 500;
@@ -107,6 +108,36 @@ class OnePush {
   }
 }
 
+/** Serves one push request of a tenant; rejects only on program faults, before an answer is begun. */
+export type PushHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  tenant: string,
+  style: PushStyle,
+) => Promise<void>;
+
+const backfillHeader = "x-loki-backfill-shard";
+
+/** Serves pushes over plain node:http: reads the bounded body, calls the distributor, writes 204 or a text. */
+export function createPushHandler(door: Pick<PushDoor, "serve">): PushHandler {
+  return async (request, response, tenant, style) => {
+    const { headers } = request;
+    const contentType = headers["content-type"];
+    const shard = headers[backfillHeader];
+    const answer = await door.serve(tenant, {
+      isGone: () => response.destroyed,
+      read: async (maxBytes, book, take) => ({
+        body: await readBody(request, maxBytes, book, take),
+        contentType,
+        contentEncoding: headers["content-encoding"],
+        style,
+        ...(typeof shard === "string" ? { backfillShard: shard } : {}),
+      }),
+    });
+    send(response, answer, answerForm(style, contentType));
+  };
+}
+
 function send(
   response: ServerResponse,
   { status, text, retryAfterSeconds }: PushResponse,
@@ -139,7 +170,10 @@ const statusJson: AnswerForm = {
   encode: (message) => Buffer.from(JSON.stringify({ message })),
 };
 
-const statusProtobuf: AnswerForm = { contentType: "application/x-protobuf", encode: encodeStatus };
+const statusProtobuf: AnswerForm = {
+  contentType: "application/x-protobuf",
+  encode: (message) => encodeRpcStatus({ message }),
+};
 
 export function answerForm(style: PushStyle, contentType: string | undefined): AnswerForm {
   if (style !== "otlp") return plainText;
@@ -149,15 +183,4 @@ export function answerForm(style: PushStyle, contentType: string | undefined): A
 /** OTLP collectors retry after a 503 and drop a push that got a 500. */
 export function retryableStatus(status: number): number {
   return status === 500 ? 503 : status;
-}
-
-const messageTag = 0x12;
-
-function encodeStatus(message: string): Uint8Array {
-  const text = Buffer.from(message);
-  const header = [messageTag];
-  let rest = text.length;
-  for (; rest > 0x7f; rest >>>= 7) header.push((rest & 0x7f) | 0x80);
-  header.push(rest);
-  return Buffer.concat([Uint8Array.from(header), text]);
 }

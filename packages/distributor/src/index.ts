@@ -1,6 +1,7 @@
 export type { PushTarget } from "./distributor.js";
 export { Distributor } from "./distributor.js";
-export { createPushHandler } from "./http.js";
+export { createPushHandler, PushDoor } from "./http.js";
 export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
+export { createOtlpHandler, otlpExportPath } from "./otlp-grpc.js";
 
 export { Replicator, type ReplicatorOptions } from "./replicator.js";

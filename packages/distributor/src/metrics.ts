@@ -19,6 +19,7 @@ export interface DistributorMetrics {
   readonly mutatedBytes: Counter;
   readonly ingesterAppends: Counter;
   readonly ingesterAppendFailures: Counter;
+  readonly ingesterAppendTimeouts: Counter;
 }
 
 /** Labels that Loki's dashboards expect and that have one value here. */
@@ -48,6 +49,10 @@ export function createDistributorMetrics(
     mutatedSamples: mutated("samples", "Entries changed on the way in."),
     mutatedBytes: mutated("bytes", "Bytes cut from changed entries."),
     ingesterAppends: appends("appends", "Batches sent to ingesters."),
+    ingesterAppendTimeouts: appends(
+      "append_timeouts",
+      "Batches that an ingester took too long to take.",
+    ),
     ingesterAppendFailures: appends("append_failures", "Batches that an ingester failed to take."),
   };
 }

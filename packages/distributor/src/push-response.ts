@@ -8,6 +8,8 @@ export interface PushResponse {
   readonly text?: string;
   /** Seconds after which a retry may succeed. */
   readonly retryAfterSeconds?: number;
+  /** Rows that an answer below 300 refused. */
+  readonly rejected?: number;
 }
 
 /** The outcome of a push whose accepted rows are stored. */
@@ -47,7 +49,7 @@ export function pushResponse({ validated, refusals, limits }: StoredPush): PushR
   }
   const status = limits.block_ingestion_status_code;
   if (validated.blocked.isEmpty || status === 200) return { status: 204 };
-  return { status, text: validated.blocked.text() };
+  return { status, text: validated.blocked.text(), rejected: validated.blocked.entries };
 }
 
 /** The refusals of validation in the form of an ingester's. */
@@ -131,6 +133,11 @@ export class Refusals {
 
   get isEmpty(): boolean {
     return this.#kinds.size === 0;
+  }
+
+  /** Refused entries of all reasons. */
+  get entries(): number {
+    return [...this.kinds].reduce((sum, { entries }) => sum + entries, 0);
   }
 
   get kinds(): Iterable<RefusedKind> {

@@ -77,6 +77,7 @@ describe("a push to three ingesters", () => {
     expect(replicas.all[1]!.batches).toEqual([]);
     const { text } = await replicas.metrics.read();
     expect(text).toContain('distributor_ingester_append_failures_total{ingester="i1"} 1');
+    expect(text).toContain('distributor_ingester_append_timeouts_total{ingester="i1"} 1');
   });
 
   it("leaves out one that is too far behind, until it has caught up", async () => {

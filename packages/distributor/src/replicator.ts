@@ -21,7 +21,10 @@ export interface ReplicatorOptions {
   readonly timeoutMs: number;
   /** Bytes of unanswered pushes to one ingester; beyond them it gets no more, and the others go on. */
   readonly maxBytesBehind: number;
-  readonly metrics: Pick<DistributorMetrics, "ingesterAppends" | "ingesterAppendFailures">;
+  readonly metrics: Pick<
+    DistributorMetrics,
+    "ingesterAppends" | "ingesterAppendFailures" | "ingesterAppendTimeouts"
+  >;
   /** Returns a signal that is aborted after a time. */
   readonly timeout?: (ms: number) => AbortSignal;
 }
@@ -143,6 +146,7 @@ export class Replicator implements PushTarget {
       }
     } catch (failure) {
       metrics.ingesterAppendFailures.inc(labels);
+      if (signal.aborted) metrics.ingesterAppendTimeouts.inc(labels);
       return { failure: namedFailure(id, failure) };
     }
   }

@@ -117,6 +117,7 @@ describe("blocked ingestion", () => {
     expect(await push(one)).toEqual({
       status: 260,
       text: "ingestion blocked for user 't1' until '2026-11-20T10:01:00Z' with status code '260'",
+      rejected: 1,
     });
     expect(ingester.pushes).toEqual([]);
     expect(await counter("loki_discarded_samples_total", { reason: "blocked_ingestion" })).toBe(1);

@@ -1,10 +1,12 @@
 /** What the compiled module exports: pointers and sizes only, laid out by src/wasm. */
 export { hashRows } from "./hash";
 export { scanJsonFields } from "./fields/json";
+export { scanJsonKeys } from "./fields/json-keys";
 export { scanJsonPush } from "./push/json";
 export { detectLevels } from "./levels/levels";
 export { packPush } from "./push/pack";
 export { scanLogfmtFields } from "./fields/logfmt";
+export { scanPattern } from "./fields/pattern";
 export { scanProtobufPush } from "./push/protobuf";
 export { selectContains } from "./search";
 export { groupNeedleBits } from "./needle/bit-group";

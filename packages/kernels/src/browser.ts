@@ -20,6 +20,8 @@ export const {
   selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
+  scanJsonKeys,
+  scanPattern,
   collectNeedleKeys,
   solveNeedleFilter,
   markNeedleKeys,

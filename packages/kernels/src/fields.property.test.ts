@@ -3,7 +3,7 @@ import { mutate, seededRandom, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { loadKernels } from "./load.js";
 import { fieldKind } from "./shared/fields.js";
-import { jsonRows, logfmtRows } from "./testing/field-rows.js";
+import { jsonKeyRows, jsonRows, logfmtRows, patternRows } from "./testing/field-rows.js";
 
 const twin = loadKernels("twin");
 const wasm = loadKernels("wasm");
@@ -105,6 +105,109 @@ describe("json fields", () => {
       { numRuns: testRuns(600) },
     );
   });
+});
+
+describe("json keys", () => {
+  const keys = ["a", "a.b", "x y", "", "long name of a field", "none"];
+
+  it("are those of JSON.parse, as they stand", () => {
+    fc.assert(
+      fc.property(object, fc.constantFrom("", " "), fc.boolean(), (value, indent, early) => {
+        const line = JSON.stringify(value, null, indent);
+        const want = keys.flatMap((wanted) => {
+          if (!Object.hasOwn(value, wanted)) return [];
+          const item = value[wanted];
+          return [[wanted, item === null ? "" : item]];
+        });
+        for (const kernels of [twin, wasm]) {
+          const [row] = jsonKeyRows(kernels, [latin1(line)], keys, early);
+          const got = Object.entries(row!.fields).map(([name, [kind, raw]]) => {
+            const text = Buffer.from(raw, "latin1").toString();
+            const item = value[name];
+            if (kind === fieldKind.coded) return [name, JSON.parse(`"${text}"`)];
+            const isText = typeof item === "string" || item === null;
+            return [name, isText ? text : JSON.parse(text)];
+          });
+          expect([row?.isRead, got]).toEqual([true, want]);
+        }
+      }),
+      { numRuns: testRuns(200) },
+    );
+  });
+
+  it("are the same in both forms for broken lines and equal keys", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(object, object), { minLength: 1, maxLength: 6 }),
+        fc.nat(),
+        fc.boolean(),
+        (values, seed, early) => {
+          const random = seededRandom(seed);
+          const lines = values.map(([one, other]) => {
+            const joined = `${JSON.stringify(one).slice(0, -1)},${JSON.stringify(other).slice(1)}`;
+            const line = Buffer.from(random(4) === 0 ? JSON.stringify(one) : joined);
+            return Buffer.from(random(3) === 0 ? line : mutate(line, random)).toString("latin1");
+          });
+          expect(jsonKeyRows(wasm, lines, keys, early)).toEqual(
+            jsonKeyRows(twin, lines, keys, early),
+          );
+        },
+      ),
+      { numRuns: testRuns(600) },
+    );
+  });
+});
+
+describe("captures of a pattern", () => {
+  const text = fc.oneof(
+    fc.string({ unit: fc.constantFrom("a", "b", " ", "-", "ü"), minLength: 1, maxLength: 3 }),
+    fc.constantFrom("a text that is longer than sixteen bytes", "aaaaaaaaaaaaaaaaaaab"),
+  );
+  const lines = fc.array(
+    fc.array(text, { maxLength: 12 }).map((parts) => latin1(parts.join(""))),
+    { maxLength: 6 },
+  );
+  const names = ["one", "two", "three", "four", "five"];
+  const pattern = fc
+    .tuple(
+      fc.oneof(fc.constant(""), text),
+      fc.array(text, { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      fc.nat(31),
+    )
+    .map(([first, ends, takesRest, wanted]) => ({
+      texts: [first, ...ends, ...(takesRest ? [""] : [])],
+      captures: names
+        .slice(0, ends.length + (takesRest ? 1 : 0))
+        .map((name, i) => ((wanted >> i) & 1 ? name : "")),
+    }));
+
+  it("are what stands between its texts, in both forms", () => {
+    fc.assert(
+      fc.property(lines, pattern, (rows, { texts, captures }) => {
+        const got = patternRows(wasm, rows, texts, captures);
+        expect(got).toEqual(patternRows(twin, rows, texts, captures));
+        expect(got.map(({ fields }) => fields)).toEqual(
+          rows.map((row) => captured(row, texts.map(latin1), captures)),
+        );
+      }),
+      { numRuns: testRuns(800) },
+    );
+  });
+
+  /** Splits a row at the texts, one after the other. */
+  function captured(row: string, [first, ...ends]: string[], captures: readonly string[]) {
+    const fields: Record<string, [number, string]> = {};
+    if (row === "" || !row.startsWith(first!)) return fields;
+    let rest = row.slice(first!.length);
+    for (const [i, end] of ends.entries()) {
+      const parts = end === "" ? [rest] : rest.split(end);
+      if (captures[i] !== "") fields[captures[i]!] = [fieldKind.plain, parts[0]!];
+      if (parts.length === 1) break;
+      rest = parts.slice(1).join(end);
+    }
+    return fields;
+  }
 });
 
 describe("logfmt fields", () => {

@@ -18,6 +18,8 @@ export const {
   selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
+  scanJsonKeys,
+  scanPattern,
   collectNeedleKeys,
   solveNeedleFilter,
   markNeedleKeys,

@@ -2,6 +2,7 @@
 
 export { copyBytes, grown, KernelError, type KernelErrorCode } from "./shared/bytes.js";
 export {
+  type CapturePattern,
   type FieldColumns,
   fieldColumns,
   fieldKind,

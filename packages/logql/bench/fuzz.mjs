@@ -3,10 +3,11 @@
  * without a position, on a tree that prints to something else, and on a query that takes longer than a second.
  */
 import { readFileSync } from "node:fs";
+import { seededRandom } from "@skald/testkit";
 import { parseErrorDetail } from "../dist/syntax/errors.js";
 import { parseQuery } from "../dist/syntax/parser.js";
 import { printQuery } from "../dist/syntax/print.js";
-import { mutateQuery, seededRandom } from "../dist/testing/mutate.js";
+import { mutateQuery } from "../dist/testing/mutate.js";
 
 const count = Number(process.argv[2] ?? 1_000_000);
 const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31);

@@ -55,6 +55,22 @@ export interface Block {
   metadataNames(): readonly string[];
   /** undefined when no row of the block has the name */
   metadata(name: string): MetadataColumn | undefined;
+  /** Absent where nothing is known. */
+  readonly facts?: BlockFacts | undefined;
+}
+
+/** What is known about the rows of an immutable block without its lines. Nobody's rows are left out: callers mask them. */
+export interface BlockFacts {
+  /** Texts (UTF-8) of which it is known which lines contain them: one list for all blocks of a source. */
+  readonly texts: readonly Uint8Array[];
+  /** The rows whose lines contain a text of the list, by its place. */
+  rowsWith(text: number): RowSet;
+}
+
+/** Some rows of a block: row r is one of them when bit r % 32 of word r >> 5 is set. Bits behind the last row are 0. */
+export interface RowSet {
+  readonly count: number;
+  readonly words: Uint32Array;
 }
 
 /**

@@ -76,6 +76,27 @@ it("hands the lines of a stream to whoever has it", async () => {
   ]);
 });
 
+it("hands over many lines exactly, in pieces that a call can carry", async () => {
+  const { sampler, learnt } = makeSampler({ maxLines: 30_000, maxLineBytes: 3000 });
+  const lines = Array.from({ length: 1000 }, (_, i) => `${i} ${"x".repeat(990)}`);
+  for (let i = 0; i < 9; i++)
+    for (const app of ["a", "b"]) sampler.note({ tenant: "t", batch: batchOf(app, lines) });
+  await sampler.close();
+  const [pieces = []] = learnt;
+  expect(pieces.length).toBeGreaterThan(4);
+  for (const { bytes, weight } of pieces) {
+    expect([weight, bytes.length <= 4 * 1024 * 1024]).toEqual([1, true]);
+    expect(bytes.length).toBe(bytes.buffer.byteLength);
+  }
+  const seen = new Map<string, number>();
+  for (const piece of pieces)
+    for (const [i, text] of textsOf(piece).entries()) {
+      const key = `${piece.streams[piece.streamOf[i]!]} ${text}`;
+      seen.set(key, (seen.get(key) ?? 0) + 1);
+    }
+  expect([seen.size, new Set(seen.values())]).toEqual([2000, new Set([9])]);
+});
+
 it("goes on when nobody is there, or fails", async () => {
   const errors: unknown[] = [];
   const failing = { learn: async () => Promise.reject(new Error("gone")) };

@@ -40,20 +40,17 @@ export class LineSampler {
     this.#samples.set(tenant, sample);
     const before = sample.lineBytes;
     const first = sample.nextStart();
-    const level = levelReader(batch);
+    let at = -1;
     let stream = 0;
     for (let row = first; row < batch.rowCount; row += sample.stride) {
-      while (batch.streams[stream]!.rowEnd <= row) stream++;
       const length = batch.lineLength[row]!;
       if (length > maxLineBytes || this.#waitingBytes + length > maxWaitingBytes) continue;
-      const start = batch.lineStart[row]!;
-      const kept: SampleRow = {
-        stream: batch.streams[stream]!.text,
-        level: level(row),
-        seconds: batch.seconds[row]!,
-        line: new Uint8Array(batch.bytes.subarray(start, start + length)),
-      };
-      sample.add(kept);
+      if (at < 0 || batch.streams[at]!.rowEnd <= row) {
+        do at++;
+        while (batch.streams[at]!.rowEnd <= row);
+        stream = sample.streamOf(batch.streams[at]!.text);
+      }
+      sample.add(batch, row, stream);
     }
     this.#waitingBytes += sample.lineBytes - before;
     this.#schedule(gatherMs);
@@ -77,12 +74,12 @@ export class LineSampler {
     await this.flush();
   }
 
-  #shares(sample: TenantSample): Map<Pick<PatternIngester, "learn">, SampledLines> {
+  #shares(sample: TenantSample) {
     try {
       return sample.shares((stream) => this.#options.learnerOf(sample.tenant, stream));
     } catch (error) {
       this.#options.onError(error);
-      return new Map();
+      return [];
     }
   }
 
@@ -100,39 +97,29 @@ export class LineSampler {
   }
 }
 
-/** Reads the name of a row's detected level. */
-function levelReader(batch: Batch): (row: number) => string {
-  const { bytes, levels, metaName, metaStart, metaValueLength, metaValueStart } = batch;
+/** Finds the text of a row's detected level. */
+function foreignLevel(batch: Batch, row: number): string {
+  const { bytes, metaName, metaStart, metaValueLength, metaValueStart } = batch;
   const wanted = batch.metaNames.indexOf(detectedLevelName);
-  return (row) => {
-    if (levels[row] !== levelInMetadata) return levelNames[levels[row]!] ?? "";
-    for (let pair = metaStart[row]!; pair < metaStart[row + 1]!; pair++) {
-      if (metaName[pair] !== wanted) continue;
-      const start = metaValueStart[pair]!;
-      return Buffer.from(bytes.buffer, bytes.byteOffset + start, metaValueLength[pair]).toString();
-    }
-    return "";
-  };
-}
-
-interface SampleRow {
-  readonly stream: string;
-  readonly level: string;
-  readonly seconds: number;
-  readonly line: Uint8Array;
+  for (let pair = metaStart[row]!; pair < metaStart[row + 1]!; pair++) {
+    if (metaName[pair] !== wanted) continue;
+    const start = metaValueStart[pair]!;
+    return Buffer.from(bytes.buffer, bytes.byteOffset + start, metaValueLength[pair]).toString();
+  }
+  return "";
 }
 
 /** Knuth's multiplicative hash, which spreads consecutive numbers evenly. */
 const spread = 0x9e3779b1;
-
-/** An even sample of a tenant's lines. When it is full, every second line is dropped. */
+/** An even sample of a tenant's lines, in columns. When it is full, every second line is dropped. */
 class TenantSample {
   readonly tenant: string;
   readonly #maxLines: number;
-  #rows: SampleRow[] = [];
+  readonly #streams = new Map<string, number>();
+  readonly #levels = new Map<string, number>();
+  #columns = new LineColumns();
   #stride = 1;
   #pushes = 0;
-  #lineBytes = 0;
 
   constructor(tenant: string, maxLines: number) {
     this.tenant = tenant;
@@ -145,7 +132,7 @@ class TenantSample {
   }
 
   get lineBytes(): number {
-    return this.#lineBytes;
+    return this.#columns.lineBytes;
   }
 
   /** The first wanted row of the next push. It varies, so that no row of a regular push is always left out. */
@@ -153,48 +140,157 @@ class TenantSample {
     return (Math.imul(++this.#pushes, spread) >>> 0) % this.#stride;
   }
 
-  add(row: SampleRow): void {
-    this.#rows.push(row);
-    this.#lineBytes += row.line.length;
-    if (this.#rows.length < this.#maxLines) return;
-    this.#rows = this.#rows.filter((_, i) => i % 2 === 0);
-    this.#lineBytes = this.#rows.reduce((sum, { line }) => sum + line.length, 0);
+  streamOf(text: string): number {
+    return placeIn(this.#streams, text);
+  }
+
+  add(batch: Batch, row: number, stream: number): void {
+    const start = batch.lineStart[row]!;
+    const line = batch.bytes.subarray(start, start + batch.lineLength[row]!);
+    const code = batch.levels[row]!;
+    const name = code === levelInMetadata ? foreignLevel(batch, row) : (levelNames[code] ?? "");
+    const level = placeIn(this.#levels, name);
+    this.#columns.add(line, { stream, level, seconds: batch.seconds[row]! });
+    if (this.#columns.count < this.#maxLines) return;
+    const rows = Uint32Array.from({ length: this.#maxLines >> 1 }, (_, i) => 2 * i);
+    this.#columns = this.#columns.pick(rows);
     this.#stride *= 2;
   }
 
-  /** The lines, split by the owner of their stream. */
-  shares<Owner>(ownerOf: (stream: string) => Owner): Map<Owner, SampledLines> {
-    const owners = new Map<string, Owner>();
-    const shares = new Map<Owner, SampleRow[]>();
-    for (const row of this.#rows) {
-      const owner = owners.get(row.stream) ?? ownerOf(row.stream);
-      owners.set(row.stream, owner);
-      const rows = shares.get(owner);
-      if (rows === undefined) shares.set(owner, [row]);
-      else rows.push(row);
-    }
-    return new Map([...shares].map(([owner, rows]) => [owner, this.#linesOf(rows)]));
+  /** The lines, split by the owner of their stream, in pieces that one call can carry. */
+  shares<Owner>(ownerOf: (stream: string) => Owner): (readonly [Owner, SampledLines])[] {
+    const streams = [...this.#streams.keys()];
+    const levels = [...this.#levels.keys()];
+    const owners = streams.map(ownerOf);
+    const head = { tenant: this.tenant, weight: this.#stride, levels };
+    return [...new Set(owners)].flatMap((owner) => {
+      // A share has only its own streams, numbered anew.
+      const own = new Map<string, number>();
+      const numbers = owners.map((one, i) =>
+        one === owner ? placeIn(own, streams[i] as string) : 0,
+      );
+      const rows = this.#columns.rowsOf((stream) => owners[stream] === owner);
+      const names = [...own.keys()];
+      return this.#columns
+        .piecesOf(rows)
+        .map((piece) => [owner, { ...head, streams: names, ...piece.finish(numbers) }] as const);
+    });
+  }
+}
+
+/** A piece has lines of at most this size, or one line. */
+const maxPieceBytes = 4 * 1024 * 1024;
+
+/** Lines one behind the other, and what is known of each, in arrays that grow. */
+class LineColumns {
+  count = 0;
+  #bytes = new Uint8Array(firstBytes);
+  #ends = new Uint32Array(firstLines);
+  #streams = new Uint32Array(firstLines);
+  #levels = new Uint32Array(firstLines);
+  #seconds = new Float64Array(firstLines);
+
+  get lineBytes(): number {
+    return this.#startOf(this.count);
   }
 
-  #linesOf(rows: readonly SampleRow[]): SampledLines {
-    const streams = new Map<string, number>();
-    const levels = new Map<string, number>();
-    let end = 0;
+  add(line: Uint8Array, facts: LineFacts): void {
+    const at = this.count;
+    const start = this.#startOf(at);
+    const end = start + line.length;
+    if (at === this.#ends.length) this.#growLines();
+    if (end > this.#bytes.length) this.#bytes = grown(this.#bytes, end);
+    this.#bytes.set(line, start);
+    this.#ends[at] = end;
+    this.#streams[at] = facts.stream;
+    this.#levels[at] = facts.level;
+    this.#seconds[at] = facts.seconds;
+    this.count++;
+  }
+
+  /** The lines of some streams. */
+  rowsOf(isWanted: (stream: number) => boolean): Uint32Array {
+    const rows = new Uint32Array(this.count);
+    let count = 0;
+    for (let row = 0; row < this.count; row++)
+      if (isWanted(this.#streams[row]!)) rows[count++] = row;
+    return rows.subarray(0, count);
+  }
+
+  /** Some lines in pieces of a bounded size; without a copy when that is everything in one. */
+  piecesOf(rows: Uint32Array): LineColumns[] {
+    if (rows.length === this.count && this.lineBytes <= maxPieceBytes)
+      return this.count === 0 ? [] : [this];
+    const pieces: LineColumns[] = [];
+    for (let from = 0; from < rows.length; ) {
+      let to = from;
+      let bytes = 0;
+      for (; to < rows.length; to++) {
+        bytes += this.#ends[rows[to]!]! - this.#startOf(rows[to]!);
+        if (bytes > maxPieceBytes && to > from) break;
+      }
+      pieces.push(this.pick(rows.subarray(from, to)));
+      from = to;
+    }
+    return pieces;
+  }
+
+  /** Copies of some lines. */
+  pick(rows: Uint32Array): LineColumns {
+    const picked = new LineColumns();
+    for (const row of rows)
+      picked.add(this.#bytes.subarray(this.#startOf(row), this.#ends[row]), {
+        ...{ stream: this.#streams[row]!, level: this.#levels[row]! },
+        seconds: this.#seconds[row]!,
+      });
+    return picked;
+  }
+
+  /** The columns with streams by new numbers, each as long as it is: a thread gets copies of whole buffers. */
+  finish(numbers: readonly number[]): Columns {
+    const { count, lineBytes } = this;
+    const streamOf = this.#streams.slice(0, count);
+    for (let row = 0; row < count; row++) streamOf[row] = numbers[streamOf[row]!]!;
     return {
-      tenant: this.tenant,
-      weight: this.#stride,
-      streamOf: Uint32Array.from(rows, ({ stream }) => placeIn(streams, stream)),
-      levelOf: Uint32Array.from(rows, ({ level }) => placeIn(levels, level)),
-      streams: [...streams.keys()],
-      levels: [...levels.keys()],
-      seconds: Float64Array.from(rows, ({ seconds }) => seconds),
-      ends: Uint32Array.from(rows, ({ line }) => {
-        end += line.length;
-        return end;
-      }),
-      bytes: Buffer.concat(rows.map(({ line }) => line)),
+      streamOf,
+      levelOf: this.#levels.slice(0, count),
+      seconds: this.#seconds.slice(0, count),
+      ends: this.#ends.slice(0, count),
+      bytes: this.#bytes.slice(0, lineBytes),
     };
   }
+
+  #startOf(row: number): number {
+    return row === 0 ? 0 : this.#ends[row - 1]!;
+  }
+
+  #growLines(): void {
+    const length = 2 * this.#ends.length;
+    this.#ends = grown(this.#ends, length);
+    this.#streams = grown(this.#streams, length);
+    this.#levels = grown(this.#levels, length);
+    this.#seconds = grown(this.#seconds, length);
+  }
+}
+
+type Columns = Pick<SampledLines, "streamOf" | "levelOf" | "seconds" | "ends" | "bytes">;
+
+interface LineFacts {
+  readonly stream: number;
+  readonly level: number;
+  readonly seconds: number;
+}
+
+/** What lines begin with; it grows by doubling. */
+const firstLines = 256;
+const firstBytes = 32 * 1024;
+
+/** A copy with room for `least` values at least. */
+function grown<T extends Uint8Array | Uint32Array | Float64Array>(column: T, least: number): T {
+  const Column = column.constructor as new (length: number) => T;
+  const more = new Column(Math.max(least, 2 * column.length));
+  more.set(column);
+  return more;
 }
 
 function placeIn(table: Map<string, number>, text: string): number {

@@ -1,4 +1,13 @@
-import { closeSync, openSync, readFileSync, readSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { crc32 } from "@skald/kernels";
 import { errorCodeOf, refuseNewerVersion } from "@skald/model";
 import { Cluster } from "./miner.js";
@@ -8,6 +17,8 @@ const magic = 0x504b_5331;
 /** The version of the files that this code writes, and the newest that it reads. */
 const patternVersion = 1;
 const headBytes = 12;
+/** An older file is deleted, because it may tell of lines of delete requests that are forgotten by now. */
+const maxAgeMs = 24 * 3_600_000;
 
 /** The saved miner of a stream and level. */
 export interface SavedMiner {
@@ -52,7 +63,7 @@ export function savePatterns(store: PatternStore, path: string): void {
 }
 
 /**
- * Reads them back into an empty store; false when there is no such file, or it is damaged. Throws `newer_version` for one that a
+ * Reads them back into an empty store; false when there is no such file, or it is damaged or older than a day. Throws `newer_version` for one that a
  * later program wrote.
  */
 export function loadPatterns(store: PatternStore, path: string): boolean {
@@ -67,6 +78,10 @@ export function loadPatterns(store: PatternStore, path: string): boolean {
     miners = decodePatterns(path, bytes);
   } catch (error) {
     if (errorCodeOf(error) === "newer_version") throw error;
+    return false;
+  }
+  if (Date.now() - statSync(path).mtimeMs > maxAgeMs) {
+    rmSync(path, { force: true });
     return false;
   }
   for (const { tenant, stream, level, clusters } of miners) {

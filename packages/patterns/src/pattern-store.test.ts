@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { SampledLines } from "@skald/contracts";
 import type { Matcher } from "@skald/model";
 import { loadPatterns, refuseNewerPatterns, savePatterns } from "./pattern-file.js";
-import { type PatternOptions, PatternStore } from "./pattern-store.js";
+import { type ErasedRows, type PatternOptions, PatternStore } from "./pattern-store.js";
 import { patternJobs } from "./pattern-thread.js";
 
 const folder = mkdtempSync(join(tmpdir(), "skald-patterns-"));
@@ -120,6 +120,48 @@ describe("PatternStore", () => {
     again.learn(linesOf("a", served(40), 40), []);
     expect(ask(again)).toHaveLength(1);
     expect(ask(again)[0]?.samples).toHaveLength(8);
+  });
+
+  it("forgets the streams of a delete request once, and learns no line of it", () => {
+    const store = new PatternStore(options);
+    for (const app of ["a", "b"]) store.learn(linesOf(app, served(40)), []);
+    const request = {
+      ...{ id: "1", matchers: [{ name: "app", op: "=", value: "a" } as Matcher] },
+      ...{ fromNs: baseNs, toNs: baseNs + 100n * 1_000_000_000n },
+    };
+    expect(store.erase("t", [request])).toBe(true);
+    expect(["a", "b"].map((app) => ask(store, app).length)).toEqual([0, 1]);
+    // Lines that were sampled before the request come late. Those of other streams and times count.
+    for (const app of ["a", "b"]) store.learn(linesOf(app, served(40), 40), [], [request]);
+    expect(["a", "b"].map((app) => ask(store, app).length)).toEqual([0, 1]);
+    store.learn(linesOf("a", served(40), 101), [], [request]);
+    expect(store.erase("t", [request])).toBe(false);
+    expect(ask(store, "a")[0]?.samples[0]?.[0]).toBe(baseSeconds + 100);
+    // The streams of a request are unknown once its text was taken out.
+    expect(store.erase("t", [request, { ...request, id: "2", matchers: undefined }])).toBe(true);
+    expect(["a", "b"].map((app) => ask(store, app).length)).toEqual([0, 0]);
+    expect(store.erase("other", [])).toBe(false);
+  });
+
+  it("writes a delete request through to the file, and deletes a file that is a day old", () => {
+    const path = join(folder, "erased.bin");
+    const setup = { path, options };
+    const jobs = patternJobs() as Record<string, (job: object, context: object) => unknown>;
+    const lines = linesOf("a", Array(40).fill("the secret of somebody"));
+    jobs.learn?.({ setup, lines, fields: [], erased: [] }, {});
+    jobs.save?.({ setup }, {});
+    expect(readFileSync(path).includes("secret")).toBe(true);
+    const erased = [
+      { id: "1", matchers: undefined, fromNs: baseNs, toNs: baseNs + dayNs } satisfies ErasedRows,
+    ];
+    const again = patternJobs() as typeof jobs;
+    again.erase?.({ setup, tenant: "t", erased }, {});
+    expect(readFileSync(path).includes("secret")).toBe(false);
+
+    jobs.save?.({ setup }, {});
+    utimesSync(path, Date.now() / 1000, Date.now() / 1000 - 90_000);
+    expect(loadPatterns(new PatternStore(options), path)).toBe(false);
+    expect(existsSync(path)).toBe(false);
   });
 
   it("leaves a file of a newer version as it is", () => {

@@ -1,5 +1,5 @@
 import type { FoundPatterns, Pattern, PatternsRequest, SampledLines } from "@skald/contracts";
-import { compileMatchers, parseStreamText } from "@skald/model";
+import { compileMatchers, type Matcher, parseStreamText } from "@skald/model";
 import { LRUCache } from "lru-cache";
 import { type Cluster, Miner } from "./miner.js";
 import { fieldNeedles, messageOf } from "./tokenize.js";
@@ -20,6 +20,16 @@ export interface PatternOptions {
   readonly maxTenants: number;
 }
 
+/** Rows that a client asked to delete, of which patterns must tell nothing. */
+export interface ErasedRows {
+  /** Names the request, within the tenant. */
+  readonly id: string;
+  /** The streams; undefined when they are not known any more: then all streams of the tenant count. */
+  readonly matchers: readonly Matcher[] | undefined;
+  readonly fromNs: bigint;
+  readonly toNs: bigint;
+}
+
 /** A miner and its stream and level. */
 interface StreamMiner {
   readonly stream: string;
@@ -33,6 +43,8 @@ const unknownLevel = "unknown";
 export class PatternStore {
   readonly #options: PatternOptions;
   readonly #tenants: LRUCache<string, LRUCache<string, StreamMiner>>;
+  /** Ids of the requests that were applied, by tenant; only of those that it was last told of. */
+  readonly #erased = new Map<string, ReadonlySet<string>>();
 
   constructor(options: PatternOptions) {
     this.#options = options;
@@ -43,8 +55,29 @@ export class PatternStore {
     return this.#options;
   }
 
-  /** Learns from lines. In a JSON line it uses the first of the fields that is present. */
-  learn(lines: SampledLines, names: readonly string[]): void {
+  /**
+   * Forgets the patterns of all streams that a request touches, because a pattern does not tell which lines it is from; they are
+   * found again in later lines. Each request is applied once. Returns whether one was new.
+   */
+  erase(tenant: string, requests: readonly ErasedRows[]): boolean {
+    const before = this.#erased.get(tenant);
+    if (requests.length === 0 && before === undefined) return false;
+    this.#erased.set(tenant, new Set(requests.map(({ id }) => id)));
+    const miners = this.#tenants.peek(tenant) ?? new Map<string, StreamMiner>();
+    const added = requests.filter(({ id }) => before?.has(id) !== true);
+    const touches = added.map(({ matchers }) => compileMatchers(matchers ?? []));
+    for (const [key, { stream }] of [...miners]) {
+      const labels = parseStreamText(stream);
+      if (touches.some((touch) => touch(labels))) miners.delete(key);
+    }
+    return added.length > 0;
+  }
+
+  /**
+   * Learns from lines, except those that a request deletes. In a JSON line it uses the first of the fields that is present.
+   */
+  learn(lines: SampledLines, names: readonly string[], requests: readonly ErasedRows[] = []): void {
+    const isErased = erasedIn(lines, requests);
     const { bytes, ends, levelOf, levels, seconds, streamOf, streams, weight } = lines;
     const fields = fieldNeedles(names);
     const miners = this.#minersOf(lines.tenant);
@@ -52,6 +85,10 @@ export class PatternStore {
     let start = 0;
     for (let i = 0; i < ends.length; i++) {
       const end = ends[i]!;
+      if (isErased?.(i) === true) {
+        start = end;
+        continue;
+      }
       this.#learnLine(miners, {
         stream: streams[streamOf[i]!]!,
         level: levels[levelOf[i]!] || unknownLevel,
@@ -135,6 +172,28 @@ export class PatternStore {
     miners.set(key, { stream, level, miner });
     return miner;
   }
+}
+
+/** Tells which lines a request deletes; undefined when it deletes none. */
+function erasedIn(
+  { seconds, streamOf, streams }: SampledLines,
+  requests: readonly ErasedRows[],
+): ((line: number) => boolean) | undefined {
+  if (requests.length === 0) return undefined;
+  const touches = requests.map(({ matchers, fromNs, toNs }) => ({
+    touch: compileMatchers(matchers ?? []),
+    // A line is known by its second.
+    ...{ from: Number(fromNs) / 1e9 - 1, to: Number(toNs) / 1e9 },
+  }));
+  const ranges = streams.map((stream) => {
+    const labels = parseStreamText(stream);
+    return touches.filter(({ touch }) => touch(labels));
+  });
+  if (ranges.every((some) => some.length === 0)) return undefined;
+  return (line) => {
+    const time = seconds[line]!;
+    return ranges[streamOf[line]!]!.some(({ from, to }) => time > from && time < to);
+  };
 }
 
 interface LearntLine {

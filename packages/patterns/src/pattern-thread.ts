@@ -9,7 +9,7 @@ import type {
 } from "@skald/contracts";
 import { type JobHandler, repeat, type WorkerPool } from "@skald/runtime";
 import { loadPatterns, refuseNewerPatterns, savePatterns } from "./pattern-file.js";
-import { type PatternOptions, PatternStore } from "./pattern-store.js";
+import { type ErasedRows, type PatternOptions, PatternStore } from "./pattern-store.js";
 
 interface PatternThreadDeps {
   /** A pool of one thread that serves `patternJobs`. */
@@ -18,6 +18,8 @@ interface PatternThreadDeps {
   readonly savePeriodMs: number;
   /** Fields of a JSON line. The text of the first one present is mined. */
   readonly fieldsOf: (tenant: string) => readonly string[];
+  /** The rows of a tenant that clients asked to delete, also those of requests that were finished a short time ago. */
+  readonly erasedOf?: (tenant: string, options: CallOptions) => Promise<readonly ErasedRows[]>;
   /** Called with the number of lines learnt from, and of lines that they stand for. */
   readonly onLearnt: (looked: number, lines: number) => void;
   readonly onError: (error: unknown) => void;
@@ -53,14 +55,28 @@ export class PatternThread implements PatternIngester {
 
   async learn(lines: SampledLines, { signal }: CallOptions): Promise<void> {
     const { fieldsOf, onLearnt, pool, setup } = this.#deps;
-    const job = { setup, lines, fields: fieldsOf(lines.tenant) };
+    const erased = await this.#erasedOf(lines.tenant, { signal });
+    const job: LearnJob = { setup, lines, fields: fieldsOf(lines.tenant), erased };
     await pool.run<void>("learn", job, { lane: "background", signal });
     onLearnt(lines.ends.length, lines.ends.length * lines.weight);
   }
 
-  patterns(request: PatternsRequest, { signal }: CallOptions): Promise<FoundPatterns> {
+  async patterns(request: PatternsRequest, { signal }: CallOptions): Promise<FoundPatterns> {
     const { pool, setup } = this.#deps;
-    return pool.run<FoundPatterns>("patterns", { setup, request }, { lane: "background", signal });
+    const erased = await this.#erasedOf(request.tenant, { signal });
+    const job: AskJob = { setup, request, erased };
+    return pool.run<FoundPatterns>("patterns", job, { lane: "background", signal });
+  }
+
+  /** Forgets the patterns of streams that delete requests touch, in memory and in the file. */
+  async erase(tenant: string, { signal }: CallOptions): Promise<void> {
+    const { pool, setup } = this.#deps;
+    const job: EraseJob = { setup, tenant, erased: await this.#erasedOf(tenant, { signal }) };
+    await pool.run<void>("erase", job, { lane: "background", signal });
+  }
+
+  async #erasedOf(tenant: string, options: CallOptions): Promise<readonly ErasedRows[]> {
+    return (await this.#deps.erasedOf?.(tenant, options)) ?? [];
   }
 
   async save(): Promise<void> {
@@ -79,6 +95,19 @@ interface LearnJob {
   readonly setup: PatternSetup;
   readonly lines: SampledLines;
   readonly fields: readonly string[];
+  readonly erased: readonly ErasedRows[];
+}
+
+interface AskJob {
+  readonly setup: PatternSetup;
+  readonly request: PatternsRequest;
+  readonly erased: readonly ErasedRows[];
+}
+
+interface EraseJob {
+  readonly setup: PatternSetup;
+  readonly tenant: string;
+  readonly erased: readonly ErasedRows[];
 }
 
 /** The jobs of `PatternThread`, for the one thread that holds all patterns. */
@@ -91,17 +120,30 @@ export function patternJobs(): Record<string, JobHandler> {
     store = loaded;
     return store;
   };
+  const save = (setup: PatternSetup) => {
+    mkdirSync(dirname(setup.path), { recursive: true });
+    savePatterns(storeOf(setup), setup.path);
+  };
+  /** A request is written through at once: the file must not outlive it. */
+  const erase = ({ setup, tenant, erased }: EraseJob): PatternStore => {
+    const patterns = storeOf(setup);
+    if (patterns.erase(tenant, erased)) save(setup);
+    return patterns;
+  };
   return {
-    learn: ({ setup, lines, fields }: LearnJob) => {
-      storeOf(setup).learn(lines, fields);
+    learn: ({ setup, lines, fields, erased }: LearnJob) => {
+      erase({ setup, tenant: lines.tenant, erased }).learn(lines, fields, erased);
       return { value: undefined };
     },
-    patterns: (job: { readonly setup: PatternSetup; readonly request: PatternsRequest }) => ({
-      value: storeOf(job.setup).patterns(job.request),
+    patterns: ({ setup, request, erased }: AskJob) => ({
+      value: erase({ setup, tenant: request.tenant, erased }).patterns(request),
     }),
+    erase: (job: EraseJob) => {
+      erase(job);
+      return { value: undefined };
+    },
     save: ({ setup }: { readonly setup: PatternSetup }) => {
-      mkdirSync(dirname(setup.path), { recursive: true });
-      savePatterns(storeOf(setup), setup.path);
+      save(setup);
       return { value: undefined };
     },
   };

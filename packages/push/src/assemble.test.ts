@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject } from "@skald/model";
 import { makePushBody } from "@skald/testkit";
-import { type AcceptedStream, assembleBatch } from "./assemble.js";
+import { type AcceptedStream, assembleBatch, assembleBatchSteps } from "./assemble.js";
 import { decodeBody } from "./decode.js";
 
 function accepted(ordinal: number): AcceptedStream {
@@ -41,6 +41,29 @@ describe("assembleBatch", () => {
     });
     const start = batch.metaValueStart[0]!;
     expect(Buffer.from(batch.bytes).toString("latin1", start, start + 3)).toBe("a b");
+  });
+
+  it("sorts the pairs of a row with thousands of new names by name, in many steps", () => {
+    // 7919 and 6000 have no common factor, so that each name comes once.
+    const names = Array.from({ length: 6000 }, (_, i) => `name_${(i * 7919) % 6000}`);
+    const metadata = names.map((name): [string, string] => [name, "v"]);
+    const raw = decoded([
+      { line: "x", metadata },
+      { line: "y", metadata: [["name_7", "w"]] },
+    ]);
+    const steps = assembleBatchSteps(raw, {
+      streams: [accepted(0)],
+      dropped: none,
+      levels: new Uint8Array(2),
+    });
+    let count = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) count++;
+    const { metaName, metaNames, metaStart } = step.value;
+    expect(Array.from(metaStart)).toEqual([0, 6000, 6001]);
+    const found = Array.from(metaName, (name) => metaNames[name]);
+    expect(found).toEqual([...[...names].sort(), "name_7"]);
+    expect(count).toBeGreaterThan(15);
   });
 
   it("numbers names as rows that are left use them, whatever order they come in", () => {

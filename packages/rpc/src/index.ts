@@ -1,3 +1,4 @@
+export type { ByteAnswer, ByteCall, ByteHandler } from "./byte-calls.js";
 export * from "./client.js";
 
 export { remoteIngester, serveIngester } from "./ingester.js";
@@ -8,5 +9,6 @@ export {
 export {
   type EndedCall,
   GrpcServer,
+  type GrpcServerOptions,
 } from "./server.js";
 export * from "./services.js";

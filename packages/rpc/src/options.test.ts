@@ -9,6 +9,7 @@ const never = 2562047 * 3_600_000;
 const serverConfig: GrpcServerConfig = {
   grpc_listen_address: "127.0.0.1",
   grpc_listen_port: 0,
+  http_server_read_timeout: 30_000,
   grpc_listen_conn_limit: 0,
   grpc_reflection_enabled: false,
   grpc_server_max_recv_msg_size: 4_000_000,

@@ -72,6 +72,7 @@ export interface GrpcServerConfig {
   readonly grpc_server_max_connection_age_grace: number;
   readonly grpc_server_keepalive_time: number;
   readonly grpc_server_keepalive_timeout: number;
+  readonly http_server_read_timeout: number;
   readonly graceful_shutdown_timeout: number;
   readonly cluster_validation: {
     readonly label: string;
@@ -97,6 +98,7 @@ export function serverOptionsOf(config: GrpcServerConfig, tls: TlsOptions): Grpc
     keepaliveMs: config.grpc_server_keepalive_time,
     keepaliveTimeoutMs: config.grpc_server_keepalive_timeout,
     gracefulShutdownMs: config.graceful_shutdown_timeout,
+    readTimeoutMs: config.http_server_read_timeout,
     clusters: grpc.enabled && !grpc.soft_validation ? [label, ...additional_labels] : [],
     ...(servesTls(tls) ? { tls } : {}),
   };

@@ -1,19 +1,26 @@
 import { existsSync } from "node:fs";
-import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type {
+  Http2Server,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from "node:http2";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import {
   type Deadline,
-  type Metadata,
+  Metadata,
   Server,
   ServerCredentials,
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
+  status,
 } from "@grpc/grpc-js";
-import { errorCodeOf, SkaldError } from "@skald/model";
+import { errorCodeOf, SkaldError, textForClients } from "@skald/model";
 import { isTracing, runSpan } from "@skald/runtime/tracing";
 import { ConnectionGuard, type CutObserver } from "@skald/transport/connections";
+import { type ByteCall, type ByteHandler, serveByteCall } from "./byte-calls.js";
 import { statusOfError } from "./errors.js";
 import { GrpcListener, type ListenerOptions } from "./listener.js";
 import { type AnyMethods, type Method, serviceNameOf } from "./methods.js";
@@ -21,7 +28,7 @@ import { cutParts, type Part } from "./parts.js";
 import { beginCalled } from "./spans.js";
 
 export interface GrpcServerOptions extends ListenerOptions {
-  /** Largest request and largest message of an answer, bytes. */
+  /** Largest request, except of byte calls, and largest message of an answer, bytes. */
   readonly maxReceiveBytes: number;
   readonly maxSendBytes: number;
   /** Calls of a connection at a time; 0: no limit. */
@@ -35,7 +42,11 @@ export interface GrpcServerOptions extends ListenerOptions {
   readonly maxAgeGraceMs?: number | undefined;
   /** Time that running calls get at the end. */
   readonly gracefulShutdownMs: number;
-  /** Names of the cluster that calls must be for; empty: any. */
+  /** Bytes that a caller may send ahead, by call and by connection. */
+  readonly windowBytes?: number;
+  /** Time in which the message of a byte call must have arrived; 0: no limit. */
+  readonly readTimeoutMs?: number;
+  /** Names of the cluster that calls must be for, except byte calls; empty: any. */
   readonly clusters?: readonly string[];
   /** Whether the reflection service says what can be called. */
   readonly hasReflection?: boolean;
@@ -51,6 +62,8 @@ export interface EndedCall {
   readonly path: string;
   readonly durationMs: number;
   readonly error?: unknown;
+  /** The answer over HTTP that means the same, of a byte call that was not OK. */
+  readonly httpStatus?: number;
 }
 
 /** What a handler gets beside the request. */
@@ -80,8 +93,8 @@ export type HealthState = "SERVING" | "NOT_SERVING";
 /** The header with the name of the cluster that a call is for. */
 export const clusterKey = "skald-cluster";
 
-/** Bytes that a caller may send ahead. */
-const windowBytes = 8 * 1024 * 1024;
+/** A smaller window would hold up the large messages of a cluster. */
+const usualWindowBytes = 8 * 1024 * 1024;
 const noLimit = 2 ** 32 - 1;
 /** Longest time that a timer takes. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -94,6 +107,7 @@ export class GrpcServer {
   readonly #guard: ConnectionGuard;
   readonly #listener: GrpcListener;
   readonly #states = new Map<string, HealthState>([["", "SERVING"]]);
+  readonly #byteHandlers = new Map<string, ByteHandler>();
   #health: { setStatus(service: string, status: HealthState): void } | undefined;
 
   constructor(options: GrpcServerOptions) {
@@ -127,6 +141,12 @@ export class GrpcServer {
     if (entries.length > 0)
       this.#server.addService(Object.fromEntries(definition), Object.fromEntries(functions));
     this.setHealth("SERVING", serviceNameOf(service));
+  }
+
+  /** Adds a unary method for clients from outside, by its path `/package.Service/Method`. */
+  addBytes(path: string, handler: ByteHandler): void {
+    this.#byteHandlers.set(path, handler);
+    this.setHealth("SERVING", path.split("/")[1]);
   }
 
   /** Sets what the health service says of a service, or of the process. */
@@ -173,11 +193,13 @@ export class GrpcServer {
     this.#listener.cut();
   }
 
-  /** The guard and the window need the server of HTTP/2 behind the injector, which the library keeps to itself. */
+  /** The guard, the window and byte calls need the server of HTTP/2 behind the injector, which the library keeps to itself. */
   #watchSessions(): void {
-    const { http2Servers } = this.#server as unknown as { http2Servers: Map<Http2Server, unknown> };
+    const { windowBytes = usualWindowBytes } = this.#options;
+    const { http2Servers } = this.#server as unknown as ServerInside;
     for (const server of http2Servers.keys()) {
       this.#guard.watch(server);
+      this.#splitCalls(server);
       // The library has an option for the window of a channel, but none for that of a server.
       server.updateSettings({ initialWindowSize: windowBytes });
       server.prependListener("session", (session: ServerHttp2Session) => {
@@ -190,6 +212,51 @@ export class GrpcServer {
       });
       server.on("sessionError", () => undefined);
     }
+  }
+
+  /** Takes byte calls before the library sees them. */
+  #splitCalls(server: Http2Server): void {
+    const [byLibrary] = server.listeners("stream") as [StreamListener];
+    const { onStreamOpened } = this.#server as unknown as ServerInside;
+    server.removeAllListeners("stream");
+    server.on("stream", (stream, headers, flags) => {
+      const handler = this.#byteHandlers.get(headers[":path"] ?? "");
+      if (handler === undefined || headers[":method"] !== "POST") {
+        byLibrary.call(server, stream, headers, flags);
+        return;
+      }
+      // The library ends connections that have had no calls for a while.
+      onStreamOpened.call(this.#server, stream);
+      void this.#guard.run(stream, () => this.#serveBytes(handler, stream, headers));
+    });
+  }
+
+  async #serveBytes(
+    handler: ByteHandler,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+  ): Promise<void> {
+    const start = performance.now();
+    const path = headers[":path"] as string;
+    const span = isTracing() ? beginCalled(path, Metadata.fromHttp2Headers(headers)) : undefined;
+    const answerCall: ByteHandler = async (call: ByteCall) => {
+      try {
+        return await (span === undefined ? handler(call) : runSpan(span, () => handler(call)));
+      } catch (error) {
+        this.#options.onError?.(error, path);
+        return { code: status.INTERNAL, text: textForClients(error), httpStatus: 500 };
+      }
+    };
+    const answer = await serveByteCall(
+      stream,
+      headers,
+      this.#options.readTimeoutMs ?? 0,
+      answerCall,
+    );
+    if (answer === undefined) return;
+    const isOk = answer.code === status.OK;
+    const durationMs = performance.now() - start;
+    this.#tellEnd({ path, durationMs, ...(isOk ? {} : { httpStatus: answer.httpStatus }) });
   }
 
   /** An observer that throws must not end the process. */
@@ -275,6 +342,18 @@ export class GrpcServer {
       fail(error);
     }
   }
+}
+
+type StreamListener = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+) => void;
+
+/** What of the library is not in its types. */
+interface ServerInside {
+  readonly http2Servers: ReadonlyMap<Http2Server, unknown>;
+  onStreamOpened(stream: ServerHttp2Stream): void;
 }
 
 /** How a call ends. */

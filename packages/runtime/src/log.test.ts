@@ -8,12 +8,9 @@ function capture(format: "json" | "logfmt", level?: LogLevel) {
   const lines: string[] = [];
   const target = { write: (line: string) => void lines.push(line) };
   const counted: LogLevel[] = [];
-  const options = { format, target, onLine: (l: LogLevel) => void counted.push(l) };
-  return {
-    lines,
-    counted,
-    log: createLogger(level === undefined ? options : { ...options, level }),
-  };
+  const log = createLogger({ format, target, ...(level === undefined ? {} : { level }) });
+  log.onLine((written) => void counted.push(written));
+  return { lines, counted, log };
 }
 
 describe("createLogger", () => {

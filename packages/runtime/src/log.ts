@@ -16,13 +16,11 @@ export interface LogOptions {
   readonly format?: "json" | "logfmt";
   /** Where the lines go: a file descriptor, or for tests anything that takes text. */
   readonly target?: "stdout" | "stderr" | { write(line: string): void };
-  /** Called with the level of each line written, to count them. */
-  readonly onLine?: (level: LogLevel) => void;
 }
 
 /** The root logger of the process. Writes synchronously, so that the last line before a crash is there. */
 export function createLogger(options: LogOptions = {}): Logger {
-  const shared: SharedLevel = { rank: rankOf(options.level ?? "info"), onLine: options.onLine };
+  const shared: SharedLevel = { rank: rankOf(options.level ?? "info"), onLine: undefined };
   const lines = pino(
     {
       level: "debug",
@@ -43,7 +41,7 @@ export function silentLogger(): Logger {
 
 interface SharedLevel {
   rank: number;
-  readonly onLine: ((level: LogLevel) => void) | undefined;
+  onLine: ((level: LogLevel) => void) | undefined;
 }
 
 // A child of pino keeps the level that it was made with, so the level is held here and pino writes all it gets.
@@ -67,6 +65,9 @@ function wrap(lines: PinoLogger, shared: SharedLevel): Logger {
     setLevel: (level) => {
       if (!isLogLevel(level)) throw invalidArgument(`unrecognized log level "${level}"`);
       shared.rank = rankOf(level);
+    },
+    onLine: (count) => {
+      shared.onLine = count;
     },
   };
 }

@@ -16,6 +16,8 @@ export interface Logger {
   level(): LogLevel;
   /** Accepts the four names of levels; throws `invalid_argument` with the text of `POST /log_level` otherwise. */
   setLevel(level: string): void;
+  /** Calls back with the level of each line that is written from now on, by its children too. */
+  onLine(count: (level: LogLevel) => void): void;
 }
 
 /** An Error in the field `error` becomes its message, code and causes; its stack is logged only if it is a bug. */

@@ -1,6 +1,6 @@
 // Scans sealed segments on one thread, without a server, and prints CPU times: the median and the least of many runs.
 //
-//   node packages/storage/bench/scan.mjs DIR [runs, 15] [query, all]
+//   node packages/scan/bench/scan.mjs DIR [runs, 15] [query, all]
 //
 // DIR holds segments (*.parquet) of the tenant `fake`: push what the load generator makes, POST /flush, and take the
 // files below ingester/segments/fake.
@@ -24,6 +24,18 @@ const queries = {
   json_numeric: [
     'sum(count_over_time({app="checkout"} | json | status >= 500 | duration_ms > 500 [1d]))',
   ],
+  json_by_level: ['sum by (level) (count_over_time({app="checkout"} | json [1d]))'],
+  json_narrow: ['sum(count_over_time({app="checkout"} | json s="status" | s >= 500 [1d]))'],
+  logfmt_by_status: ['sum by (status) (count_over_time({app="gateway"} | logfmt [1d]))'],
+  logfmt_narrow: ['sum(count_over_time({app="gateway"} | logfmt s="status" | s="503" [1d]))'],
+  pattern_by_status: [
+    'sum by (status) (count_over_time({app="nginx-edge"} | pattern `<ip> - <_> [<_>] "<method> <path> <_>" <status> <_>` [1d]))',
+  ],
+  unwrap_p99: [
+    'quantile_over_time(0.99, {app="checkout"} | json | unwrap duration_ms | __error__="" [5m]) by (app)',
+  ],
+  trace: ['{app="payments"} | trace_id="0123456789abcdef0123456789abcdef"', 100],
+  user: ['sum(count_over_time({app="payments"} | user="u42" [1d]))'],
   bytes_by_namespace: ['sum by (namespace) (bytes_over_time({cluster=~".+"}[5m]))'],
   count_by_app: ['sum by (app) (count_over_time({cluster=~".+"}[1d]))'],
   first_5000: ['{cluster=~".+"}', 5000, "forward"],

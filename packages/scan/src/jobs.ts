@@ -25,7 +25,8 @@ import { scanVolumes } from "./scans/volumes.js";
 import * as needs from "./slot-needs.js";
 import { type ScanContext, ScanMemory } from "./source/block-reader.js";
 import { type OpenedImage, SourceCache } from "./source/cache.js";
-import { type OpenSource, refsOf } from "./source/source.js";
+import { KeptBlocks } from "./source/kept-blocks.js";
+import { type OpenSource, refsOf, type Source } from "./source/source.js";
 
 /** Open files per thread. */
 const maxOpenSegments = 256;
@@ -54,8 +55,10 @@ export type ScanJob = ScanKind | "countDay" | "decode" | "forget";
 
 /** The jobs of `ScanPool`, for a worker thread. */
 export function scanJobs(): Record<ScanJob, JobHandler> {
-  const sources = new SourceCache({ maxOpenSegments, maxSegments, maxIndexBytes });
-  const thread = { memory: new ScanMemory(), digests: new BlockDigestCache() };
+  const kept = new KeptBlocks();
+  const onClose = (source: Source) => kept.forget(source);
+  const sources = new SourceCache({ maxOpenSegments, maxSegments, maxIndexBytes, onClose });
+  const thread = { memory: new ScanMemory(), digests: new BlockDigestCache(), kept };
   const indexes = new OpenIndexes();
   const jobOf =
     <Task>({ run, missing }: ThreadScan<Task, unknown>): JobHandler =>

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { decodeOutcome } from "@skald/contracts";
 import type { LogPlan } from "@skald/logql";
 import { errorCodeOf, type SegmentRef } from "@skald/model";
-import { corruptSegmentOf } from "@skald/storage";
-import { options, remoteSegments, taskOf } from "./testing/remote.js";
+import { corruptSegmentOf, SegmentCache } from "@skald/storage";
+import { options, putFile, remoteSegments, taskOf } from "./testing/remote.js";
 import { logPlan, rowsOf } from "./testing/scans.js";
 
 const remote = remoteSegments();
@@ -53,7 +53,7 @@ describe("the cache of a scanner of the store", () => {
     await first.cache.close();
     for (const path of filesOf(first.name)) {
       const bytes = readFileSync(path);
-      const slots = bytes.byteLength / 65_537;
+      const slots = Math.floor(bytes.byteLength / 65_537);
       // All but the index and the bytes that say what is there.
       bytes.fill(0, 0, (slots - 3) * 65_536);
       writeFileSync(path, bytes);
@@ -109,6 +109,42 @@ describe("the cache of a scanner of the store", () => {
     // But for what was in use.
     expect(setup.cache.bytes).toBeLessThanOrEqual(2 * 65_536);
     expect(await scan(setup)).toBe(found);
+  });
+
+  it("drops what the store has no more, also what an earlier process left", async () => {
+    const secret = (name: string) =>
+      filesOf(name).filter((path) => readFileSync(path).subarray(-10).includes("s0")).length;
+    const before = remote.setUp();
+    await before.cache.open();
+    expect(await scan(before)).toBe(found);
+    expect([filesOf(before.name).length, secret(before.name)]).toEqual([3, 1]);
+    const copy = remote.setUp();
+    cpSync(join(remote.directory, before.name), join(remote.directory, copy.name), {
+      recursive: true,
+    });
+    await copy.cache.open();
+    const held = copy.cache.bytes;
+    const [gone] = remote.objects as [SegmentRef];
+    await remote.store.delete(gone.id, options);
+    try {
+      for (const { cache, name } of [before, copy]) {
+        await cache.dropGone("other", options);
+        expect(secret(name)).toBe(1);
+        await cache.dropGone("", options);
+        expect([filesOf(name).length, secret(name)]).toEqual([2, 0]);
+        expect(cache.bytes).toBeLessThan(held);
+      }
+    } finally {
+      await putFile(remote.store, remote.files[0] as SegmentRef);
+    }
+    // A cache of another store is nobody's.
+    const other = new SegmentCache({
+      ...{ directory: join(remote.directory, before.name), storeName: "other", maxBytes: 1e9 },
+      store: remote.store,
+    });
+    await before.cache.close();
+    await other.open();
+    expect(filesOf(before.name)).toEqual([]);
   });
 
   it("fails with the store's error, and goes on later", async () => {

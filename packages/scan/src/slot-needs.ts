@@ -7,7 +7,7 @@ import type {
   TaskSource,
   VolumeTask,
 } from "@skald/contracts";
-import { keepsEveryRow, startLogScan } from "@skald/logql";
+import { type ColumnNeeds, keepsEveryRow, startLogScan } from "@skald/logql";
 import type { TimeRange } from "@skald/model";
 import {
   type CachedSegment,
@@ -21,18 +21,11 @@ import {
 import { blocksWithin } from "./dedup/minute-digests.js";
 import { lookOf } from "./scans/matches.js";
 import { MetricScans, measureScan, uncounted } from "./scans/metric.js";
-import { cutBlocks } from "./scans/volumes.js";
-import { columnsOf, onlyTimestamps, type ScanContext } from "./source/block-reader.js";
+import { cutBlocks, wholeRows } from "./scans/volumes.js";
+import { columnsOf, onlyTimestamps, readsLines, type ScanContext } from "./source/block-reader.js";
 import { numberMinutes, streamKey } from "./source/row-mask.js";
 import type { OpenSource, Source } from "./source/source.js";
-import {
-  byBestTime,
-  candidatesOf,
-  flagsOf,
-  rangeOf,
-  viewOf,
-  withoutRefused,
-} from "./source/view.js";
+import { byBestTime, candidatesOf, flagsOf, rangeOf, viewOf } from "./source/view.js";
 
 const minute = BigInt(minuteNs);
 const everyColumn: ColumnSelection = { timestamps: true, lines: true, metadata: "all" };
@@ -55,18 +48,17 @@ export function missingOfScan(
   return inEach({ sources }, (scanned, ref) => {
     context.check();
     const view = viewOf(open(ref), scanned, plan);
-    const inRange = candidatesOf(view, rangeOf(plan));
     if ("log" in plan) {
       const scan = startLogScan(plan);
-      const candidates = withoutRefused(view, inRange, scan.formula);
+      const candidates = candidatesOf(view, rangeOf(plan), { formula: scan.formula });
       candidates.sort(byBestTime(plan.direction));
       // Where every row counts, the times alone tell which blocks are read.
       const columns = keepsEveryRow(plan) ? onlyTimes : columnsOf(scan.needs);
       return missingIn(view.source, blocksOf(candidates), columns, ref.aheadBytes);
     }
-    return new MetricScans(plan).split(view, inRange).flatMap(({ scan, candidates }) => {
+    return new MetricScans(plan).split(view).flatMap(({ scan, candidates }) => {
       const left = uncounted(scan, view, candidates, context);
-      return missingIn(view.source, blocksOf(left), columnsOf(scan.needs));
+      return missingOfNeeds(view.source, blocksOf(left), scan.needs);
     });
   });
 }
@@ -83,7 +75,7 @@ export function missingOfMeasure(
   });
 }
 
-/** The missing indexes, and the missing times in blocks that headers cannot count. */
+/** The missing indexes, the missing times in blocks that headers cannot count, and all of those that other sources share. */
 export function missingOfVolumes(
   { plan, sources }: VolumeTask<LocalRef>,
   open: OpenSource,
@@ -91,7 +83,11 @@ export function missingOfVolumes(
 ): SlotRange[] {
   return inEach({ sources }, (scanned, ref) => {
     const view = viewOf(open(ref), scanned, plan);
-    return missingIn(view.source, blocksOf(cutBlocks(view, plan, context)), onlyTimes);
+    const { cut, shared } = cutBlocks(view, plan, context);
+    return [
+      ...missingIn(view.source, blocksOf(cut), onlyTimes),
+      ...missingIn(view.source, blocksOf(shared), columnsOf(wholeRows)),
+    ];
   });
 }
 
@@ -185,6 +181,20 @@ function missingIn(
   maxBytes = Number.POSITIVE_INFINITY,
 ): SlotRange[] {
   return source.cached?.missing(blocks, columns, maxBytes) ?? [];
+}
+
+/** The same for a scan that needs the lines of some blocks only. */
+function missingOfNeeds(
+  source: Source,
+  blocks: readonly number[],
+  needs: ColumnNeeds,
+): SlotRange[] {
+  const unread = blocks.filter((block) => !readsLines(source, needs, block));
+  const read = unread.length === 0 ? blocks : blocks.filter((block) => !unread.includes(block));
+  return [
+    ...missingIn(source, read, columnsOf(needs)),
+    ...missingIn(source, unread, columnsOf({ ...needs, lines: false })),
+  ];
 }
 
 function blocksOf(candidates: readonly { readonly block: number }[]): number[] {

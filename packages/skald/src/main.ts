@@ -10,11 +10,12 @@ v8.setFlagsFromString("--heap-growing-percent=120");
 // The cache of compiled code saves a sixth of the start time, so nothing else is imported before this line. Node 20 has no
 // such cache; worker threads would gain little from it, and hold it in memory.
 module.enableCompileCache?.(fileURLToPath(new URL(".compile-cache", import.meta.url)));
-const tools = ["inspect", "verify", "canary", "doctor"];
-if (tools.includes(process.argv[2] ?? "")) {
+const argv = process.argv.slice(2);
+const { isCommandLine } = await import("@skald/cli");
+if (isCommandLine(argv)) {
   const { runTool } = await import("@skald/cli");
-  const { loadBucket } = await import("./config/load-config.js");
-  process.exitCode = await runTool(process.argv.slice(2), loadBucket);
+  const { commandHost } = await import("./process/command-host.js");
+  process.exitCode = await runTool(argv, commandHost);
 } else {
   await serve();
 }

@@ -1,5 +1,6 @@
 import { compactionJobs } from "@skald/compactor/jobs";
 import type { RawPush } from "@skald/kernels";
+import type { ImportJob } from "@skald/loki-store";
 import { decodeBody, type PushBody } from "@skald/push";
 import type { RuleJobName } from "@skald/ruler/jobs";
 import { type JobHandler, type JobResult, serveJobs } from "@skald/runtime";
@@ -46,6 +47,9 @@ serveJobs({
   read_rule_group: ruleJob("read_rule_group"),
   read_rule_groups: ruleJob("read_rule_groups"),
   write_rules: ruleJob("write_rules"),
+  import_chunks: async (job: ImportJob): Promise<JobResult> => ({
+    value: (await import("@skald/loki-store/jobs")).importChunks(job),
+  }),
 });
 
 /** The buffers of a push, which are moved instead of copied; each is named once. */

@@ -13,6 +13,7 @@ export { DirectoryLock } from "./directory-lock.js";
 export * from "./head/head-block.js";
 export * from "./head/head-view.js";
 export { type HeadBlockCapacity, headBlockBytes, maxMetadataCells } from "./head/layout.js";
+export * from "./object-store/asked-texts.js";
 export { FsStore } from "./object-store/fs-store.js";
 export * from "./object-store/keys.js";
 export { MemoryStore } from "./object-store/memory-store.js";
@@ -44,6 +45,7 @@ export {
   verifySegment,
 } from "./segment/verify/verify-segment.js";
 export type { SealedSegment } from "./segment/write/writer.js";
+export { cachedKeyOf } from "./segment-cache/cache-file.js";
 export * from "./segment-cache/cached-segment.js";
 export * from "./segment-cache/segment-cache.js";
 export { DirectorySyncs, makeLastingDirectory, syncInTurn } from "./syncs.js";

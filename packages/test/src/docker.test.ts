@@ -32,18 +32,29 @@ afterAll(async () => {
 }, 120_000);
 
 it("ingesters and queriers are added", async () => {
-  const wrong = await lines.wrongCounts(() => cluster.scale({ ingester: 4, querier: 3 }));
+  const wrong = await lines.wrongCounts(() => cluster.scale({ "ingester-4": 1, querier: 3 }));
   expect(wrong).toEqual([]);
 });
 
 it("ingesters and queriers are taken away", async () => {
-  const wrong = await lines.wrongCounts(() => cluster.scale({ ingester: 3, querier: 2 }));
+  const wrong = await lines.wrongCounts(() => cluster.scale({ "ingester-4": 0, querier: 2 }));
   expect(wrong).toEqual([]);
+});
+
+it("an ingester whose container is created again keeps its name in the ring", async () => {
+  const wrong = await lines.wrongCounts(() => cluster.recreate("ingester-2"));
+  expect(wrong).toEqual([]);
+  const page = await fetch(`${cluster.url}/ring`, { headers: { accept: "application/json" } });
+  const { shards } = (await page.json()) as { shards: readonly { id: string; state: string }[] };
+  const names = ["ingester-1", "ingester-2", "ingester-3"];
+  expect(shards.map(({ id, state }) => `${id} ${state}`).sort()).toEqual(
+    names.map((name) => `${name} ACTIVE`),
+  );
 });
 
 it.each([
   "distributor-1",
-  "ingester-1",
+  "ingester-1-1",
   "query-scheduler-1",
   "query-frontend-1",
   "querier-1",

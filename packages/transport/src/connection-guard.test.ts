@@ -111,6 +111,22 @@ describe("a client of HTTP/2 that resets its requests", () => {
   });
 });
 
+describe("a client that sends many requests ahead", () => {
+  it("may do so with some hundreds, and is cut when these are too many", async () => {
+    isFaulty = false;
+    const { port, url } = await start();
+    const get = "GET /api/echo HTTP/1.1\r\nHost: a\r\n\r\n";
+    const patient = await openWire(port);
+    patient.write(`${get.repeat(300)}${get.replace("echo", "echo?last=1")}`);
+    await patient.until("last");
+    patient.socket.destroy();
+    expect(cuts).toEqual([]);
+    await sendUntilClosed(port, Buffer.from(get.repeat(20_000)));
+    expect(cuts).toEqual([["ahead"]]);
+    expect((await ask(`${url}/api/echo`)).status).toBe(200);
+  });
+});
+
 function statusOf(client: ClientHttp2Session): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const stream = client.request({ ":path": "/api/echo" });

@@ -2,8 +2,8 @@ import { EventEmitter } from "node:events";
 import { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 
-/** Why a server cut a connection: a handler threw, or the client reset too many requests. */
-export type CutReason = "fault" | "resets";
+/** Why a server cut a connection: a handler threw, or the client reset too many requests or sent too many ahead. */
+export type CutReason = "fault" | "resets" | "ahead";
 
 /** Called when a connection is cut, with the error if a handler threw. */
 export type CutObserver = (reason: CutReason, error?: unknown) => void;
@@ -21,6 +21,7 @@ const resetPeriodMs = 10_000;
 const goawayCodes = {
   fault: constants.NGHTTP2_INTERNAL_ERROR,
   resets: constants.NGHTTP2_ENHANCE_YOUR_CALM,
+  ahead: constants.NGHTTP2_ENHANCE_YOUR_CALM,
 };
 
 /**
@@ -83,8 +84,13 @@ export class ConnectionGuard {
         sinceMs = nowMs;
       }
       // The end of a session resets its running streams.
-      if (++resets > maxResets && !session.destroyed) this.#end(session, "resets");
+      if (++resets > maxResets && !session.destroyed) this.cut(session, "resets");
     };
+  }
+
+  /** Cuts a connection for what its client does. */
+  cut(connection: Connection, reason: Exclude<CutReason, "fault">): void {
+    this.#end(connection, reason);
   }
 
   /** Whether a connection is about to be cut: its further requests need no answer. */

@@ -1,2 +1,3 @@
 export { ConnectionGuard, type CutObserver } from "./connection-guard.js";
+export { readAll } from "./http/body.js";
 export { Certificates } from "./http/tls.js";

@@ -1,3 +1,4 @@
+export * from "./access/access.js";
 export type { CutObserver } from "./connection-guard.js";
 export { acceptsEncoding, endResponse } from "./http/answer.js";
 export { readBody } from "./http/body.js";

@@ -52,7 +52,8 @@ export function parseTenant(header: string | string[] | undefined, options: Tena
   return tenants[0] as string;
 }
 
-function checkTenant(id: string): void {
+/** Throws what is wrong with the id of a tenant. */
+export function checkTenant(id: string): void {
   if (id === "") throw noTenant();
   if (id === "." || id === "..") throw invalidArgument("tenant ID is '.' or '..'");
   if (id.length > maxTenantBytes) {

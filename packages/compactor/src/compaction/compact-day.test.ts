@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { refuseNewerVersion } from "@skald/model";
-import { MemoryStore, type ObjectStore } from "@skald/storage";
+import { bytesRange, MemoryStore, type ObjectStore, openSegment } from "@skald/storage";
 import { Compactors, testBounds } from "../testing/compactors.js";
 import { methodsOf } from "../testing/faulty-stores.js";
 import {
@@ -31,9 +31,12 @@ function rowsOf(from: number, count: number, app = "a"): StoredRow[] {
 }
 
 async function keysOf(of: ObjectStore): Promise<string[]> {
+  return (await allKeys(of)).map((key) => key.slice(key.lastIndexOf("/") + 1));
+}
+
+async function allKeys(of: ObjectStore): Promise<string[]> {
   const keys: string[] = [];
-  for await (const { key } of of.list("", { signal }))
-    keys.push(key.slice(key.lastIndexOf("/") + 1));
+  for await (const { key } of of.list("", { signal })) keys.push(key);
   return keys;
 }
 
@@ -50,6 +53,28 @@ describe("compacting a day", () => {
     await days.run(table, { signal });
     expect(await listDay(store)).toHaveLength(1);
     expect(await readRows(store)).toEqual(rowTexts([...first.flat(), ...later]));
+  });
+
+  it("lists the rows of the texts that queries of the tenant ask for", async () => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const asked: string[] = [];
+    const textsOf = async (tenant: string) => {
+      asked.push(tenant);
+      return ["line 3", "absent"];
+    };
+    const days = await compactors.make(store, { clock, textsOf });
+    await days.run(table, { signal });
+    expect(asked).toEqual([table.tenant]);
+    const [{ id } = { id: "" }] = await listDay(store);
+    const key = (await allKeys(store)).find((one) => one.includes(id))!;
+    const segment = openSegment(bytesRange(key, await store.get(key, { signal })), {
+      ...table,
+      id,
+    });
+    expect(segment.facts(0)).toMatchObject({
+      texts: [Buffer.from("line 3"), Buffer.from("absent")],
+    });
+    expect([0, 1].map((text) => segment.facts(0)?.rowsWith(text).count)).toEqual([2, 0]);
   });
 
   it("has nothing to do twice", async () => {

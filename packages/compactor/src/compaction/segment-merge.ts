@@ -34,6 +34,8 @@ export interface MergeDeps {
   readonly locate: (key: string) => SegmentLocation;
   readonly work: WorkFiles;
   readonly clock: Clock;
+  /** Texts that the line filters of a tenant's queries ask for, the most frequent first. */
+  readonly textsOf: (tenant: string, options: CallOptions) => Promise<readonly string[]>;
 }
 
 /** A segment to merge, and its rows to drop. */
@@ -74,7 +76,9 @@ export class SegmentMerge {
     const first = this.#inputs[0] as MergeInput;
     const id = mergedId(first.segment, hashOf(this.#day, this.#inputs));
     const sources = await this.#fetch(signal);
-    const job = { tenant: this.#day.tenant, id, path: this.#path, inputs: sources };
+    const { tenant } = this.#day;
+    const texts = await this.#deps.textsOf(tenant, { signal });
+    const job = { tenant, id, path: this.#path, inputs: sources, texts };
     const sealed = await this.#deps.threads.merge(job, { signal });
     const add = sealed === undefined ? [] : [await this.#put(id, sealed, signal)];
     const sinceMs = this.#deps.clock.nowMs();

@@ -1,9 +1,15 @@
 import type { Ingester, Scanner, ScanOptions } from "@skald/contracts";
-import type { SegmentRef, TimeRange } from "@skald/model";
+import { type SegmentRef, type SteadyClock, steadyClock, type TimeRange } from "@skald/model";
 import { type Logger, NewerFiles, repeat, type Sleep } from "@skald/runtime";
 import { maskRows } from "@skald/scan";
 import type { CallOptions, SegmentCatalog } from "@skald/storage";
-import { filtersOf, type KnownRequest, openParts, rangeOfParts } from "./delete-request.js";
+import {
+  type DeleteRequest,
+  filtersOf,
+  type KnownRequest,
+  openParts,
+  rangeOfParts,
+} from "./delete-request.js";
 import type { DeleteRequests } from "./delete-requests.js";
 
 /** Raw bytes for each stored byte of a segment, roughly. */
@@ -17,6 +23,14 @@ interface DeletePassOptions {
   readonly ingester: Pick<Ingester, "select" | "run" | "release">;
   /** Whether this process handles the requests of a tenant; all tenants when absent. */
   readonly owns?: (tenant: string) => boolean;
+  /**
+   * Drops what this process keeps of the rows of a request beside store and ingesters. It is called once those have none, and
+   * the request stays open when it fails.
+   */
+  readonly dropCopies?: (known: KnownRequest, options: CallOptions) => Promise<void>;
+  /** How long store and ingesters must be free of rows, so that other processes drop such copies; 0 when there are none. */
+  readonly settleMs?: number;
+  readonly clock?: SteadyClock;
   /** Requests of one run. The next run continues behind them. */
   readonly maxRequests: number;
   readonly log: Logger;
@@ -24,7 +38,8 @@ interface DeletePassOptions {
 
 /**
  * Finds out which delete requests are carried out: a part of one is done when no segment that is stored has a row of it, also
- * none that counts no more, and the ingester has none. So it does not matter who deletes rows, what stops that, and what brings
+ * none that counts no more, the ingester has none, neither in heads nor behind its log, and caches and patterns have dropped
+ * what they had. So it does not matter who deletes rows, what stops that, and what brings
  * rows back meanwhile. A day index that is rebuilt after damage may count any stored segment again; none of those has rows of a
  * part that is done.
  */
@@ -33,6 +48,8 @@ export class DeletePass {
   /** The place among the due requests where the next run starts. */
   #next = 0;
   readonly #newerFiles: NewerFiles;
+  /** By request: since when its parts have no row, by the steady clock; only parts that are not settled. */
+  readonly #clearMs = new Map<string, ReadonlyMap<number, number>>();
 
   constructor(options: DeletePassOptions) {
     this.#options = options;
@@ -40,18 +57,33 @@ export class DeletePass {
   }
 
   async run(options: CallOptions): Promise<void> {
-    const { deletes, log } = this.#options;
+    const { deletes, dropCopies, log, owns = () => true } = this.#options;
     for (const known of this.#inTurn()) {
       const { tenant, id } = known.request;
       try {
         const parts = await this.#clearParts(known, options);
-        await deletes.note(known.request, parts, options);
+        if (parts.length > 0) await dropCopies?.(known, options);
+        await deletes.note(known.request, this.#settled(known.request, parts), options);
       } catch (error) {
         options.signal.throwIfAborted();
         if (!this.#newerFiles.tell(error))
           log.warn("a delete request could not be looked after", { tenant, request: id, error });
       }
     }
+    await deletes.redact(options, owns);
+  }
+
+  /** The parts, of those that have no row now, that have had none for long enough. */
+  #settled({ tenant, id }: DeleteRequest, parts: readonly number[]): number[] {
+    const { clock = steadyClock, settleMs = 0 } = this.#options;
+    const nowMs = clock.elapsedMs();
+    const key = `${tenant}/${id}`;
+    const before = this.#clearMs.get(key);
+    const since = new Map(parts.map((part) => [part, before?.get(part) ?? nowMs]));
+    const settled = parts.filter((part) => nowMs - since.get(part)! >= settleMs);
+    if (settled.length < parts.length) this.#clearMs.set(key, since);
+    else this.#clearMs.delete(key);
+    return settled;
   }
 
   /** The requests of this run. Runs take turns, because some requests stay open for hours. */
@@ -155,6 +187,8 @@ interface DeletionLoopDeps {
   readonly pass: DeletePass;
   /** Pause between two passes. */
   readonly intervalMs: number;
+  /** Called each time that the requests were read. */
+  readonly onRefreshed?: (options: CallOptions) => Promise<void>;
   readonly log: Logger;
   readonly sleep?: Sleep;
 }
@@ -186,10 +220,10 @@ export class DeletionLoop {
 
   /** Works until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { deletes, intervalMs, log, pass, sleep } = this.#deps;
+    const { deletes, intervalMs, log, onRefreshed, pass, sleep } = this.#deps;
     const options = { signal, ...(sleep === undefined ? {} : { sleep }) };
     await Promise.all([
-      repeat(() => deletes.refresh({ signal }), {
+      repeat(() => deletes.refresh({ signal }).then(() => onRefreshed?.({ signal })), {
         ...{ ...options, pauseMs: refreshMs },
         onError: (error) => log.warn("the delete requests cannot be read again", { error }),
       }),

@@ -25,12 +25,19 @@ export interface DeleteRequest {
   readonly createdMs: number;
   /** When it was cancelled, after some of its parts were done. */
   readonly cancelledMs?: number;
+  /** When its text was taken out, long after it was finished: `query` is `redactedQuery` since then. */
+  readonly redactedMs?: number;
 }
+
+/** Stands for the text of a finished request, which may itself tell what was deleted. It is a query that finds nothing. */
+export const redactedQuery = '{__redacted__="true"}';
 
 /** The progress of a request. */
 export interface DeleteProgress {
   /** Numbers of the parts whose rows are gone from the store, ascending. */
   readonly done: readonly number[];
+  /** When the last part was done. */
+  readonly doneMs?: number;
 }
 
 export const noProgress: DeleteProgress = { done: [] };
@@ -52,7 +59,15 @@ export function partCount({ boundsMs }: DeleteRequest): number {
 
 /** True when there is nothing left to delete or to hide. */
 export function isFinished({ request, progress }: Omit<KnownRequest, "log">): boolean {
-  return request.cancelledMs !== undefined || progress.done.length >= partCount(request);
+  const { cancelledMs, redactedMs } = request;
+  // Only finished requests are redacted. Without its text a request could neither hide nor delete rows.
+  if (cancelledMs !== undefined || redactedMs !== undefined) return true;
+  return progress.done.length >= partCount(request);
+}
+
+/** When a request was finished, ms since the epoch; its creation where an earlier version did not note that. */
+export function finishedMs({ request, progress }: Omit<KnownRequest, "log">): number {
+  return request.cancelledMs ?? progress.doneMs ?? request.createdMs;
 }
 
 /** The status in the list of requests. */

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, rm, stat } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
@@ -7,7 +7,7 @@ import { silentLogger } from "@skald/runtime/log";
 import { MemoryStore } from "@skald/storage";
 import { asked, hourMs, makeRequests, metricOf, signal, testClock } from "../testing/requests.js";
 import { type DeletePass, DeletionLoop } from "./delete-pass.js";
-import { isFinished, statusOf } from "./delete-request.js";
+import { isFinished, redactedQuery, statusOf } from "./delete-request.js";
 import { LocalCopy } from "./request-store.js";
 
 const all = { fromNs: 0n, toNs: 2n ** 62n };
@@ -339,6 +339,64 @@ describe("DeleteRequests", () => {
     if (known !== undefined) await deletes.note(known.request, [0], options);
     deletes.countRows("t", 7);
     expect(await counts()).toEqual([1, 1, 7, 0, 0]);
+  });
+});
+
+describe("redaction", () => {
+  const secret = "{a=`b`} |= `secret of somebody`";
+  const owns = () => true;
+  const textOf = async (store: MemoryStore) => {
+    const texts: string[] = [];
+    for (const key of await keysOf(store))
+      texts.push(Buffer.from(await store.get(key, options)).toString());
+    return texts.join("");
+  };
+
+  it("takes the text of a finished request out of the store and the copy, and hides nothing with it", async () => {
+    const store = new MemoryStore();
+    const clock = testClock();
+    const folder = await mkdtemp(join(tmpdir(), "skald-redact-"));
+    const path = join(folder, "copy.json");
+    const { deletes, active, statuses, ids } = await ready(
+      ...([store, clock, undefined, new LocalCopy(path)] as const),
+    );
+    await deletes.create("t", asked(secret, 0, 1000, 2000), options);
+    clock.ms += 1;
+    await deletes.create("t", asked("{a=`open`}", 0, 1000), options);
+    const [first] = deletes.list("t");
+    if (first === undefined) throw new Error("no request");
+    clock.ms += 100 * hourMs;
+    await deletes.redact(options, owns);
+    expect(await textOf(store)).toContain("secret");
+    await deletes.note(first.request, [0, 1], options);
+    clock.ms += 2 * hourMs - 1;
+    await deletes.redact(options, owns);
+    expect([await textOf(store), await readFile(path, "utf8")].join()).toContain("secret");
+    clock.ms += 1;
+    await deletes.redact(options, () => false);
+    expect(await textOf(store)).toContain("secret");
+    const before = ids();
+    await deletes.redact(options, owns);
+    expect([await textOf(store), await readFile(path, "utf8")].join()).not.toContain("secret");
+    // Every process reads a list that is the same but for the text.
+    const other = await ready(store, clock);
+    for (const one of [{ deletes, active, statuses, ids }, other]) {
+      expect([one.ids(), one.statuses()]).toEqual([before, ["processed", "received"]]);
+      expect(await one.active()).toHaveLength(1);
+      expect(one.deletes.list("t").map(({ request }) => request.query)).toEqual([
+        redactedQuery,
+        "{a=`open`}",
+      ]);
+    }
+    // It stays finished without its progress, because it could not be carried out any more.
+    for (const key of await keysOf(store))
+      if (key.endsWith(".progress.json")) await store.delete(key, options);
+    const again = await ready(store, clock);
+    expect([again.statuses(), [...again.deletes.due().values()].flat().length]).toEqual([
+      ["processed", "received"],
+      1,
+    ]);
+    await rm(folder, { recursive: true });
   });
 });
 

@@ -17,13 +17,20 @@ import {
   type DeleteProgress,
   type DeleteRequest,
   filtersOf,
+  finishedMs,
   isFinished,
   type KnownRequest,
   noProgress,
   parseDeleteQuery,
   partCount,
+  redactedQuery,
 } from "./delete-request.js";
 import type { LocalCopy, RequestStore, StoredRequest } from "./request-store.js";
+
+interface ReopenedRequests {
+  readonly opened: readonly DeleteRequest[];
+  readonly unknown: readonly DeleteRequest[];
+}
 
 /** What delete requests do for a tenant. */
 export type DeletionMode = "disabled" | "filter-only" | "filter-and-delete";
@@ -37,11 +44,14 @@ interface DeleteRequestsOptions {
   readonly pendingLimitOf: (tenant: string) => number;
   /** A request younger than this can be cancelled, and nothing is deleted for it. */
   readonly cancelPeriodMs: number;
+  /** The text of a request that has been finished for this long is taken out. */
+  readonly redactPeriodMs: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
 
+const recentMs = 24 * 3_600_000;
 /** Ids to try until one is free. */
 const maxIdTries = 10;
 
@@ -211,7 +221,7 @@ export class DeleteRequests implements Deletes {
         await this.#addToCopy({ request, progress: noProgress });
         this.#received.inc({ user: tenant });
         const parts = partCount(request);
-        log.info("took a delete request", { tenant, request: id, query, parts, ...shown(request) });
+        log.info("took a delete request", { tenant, request: id, parts, ...shown(request) });
         return id;
       }
       throw unavailable("no free id for the delete request was found; try again");
@@ -284,6 +294,23 @@ export class DeleteRequests implements Deletes {
     return due;
   }
 
+  /**
+   * The requests of a tenant that are open, or were finished less than a day ago: copies that are used rarely may still have
+   * their rows.
+   */
+  recent(tenant: string): readonly KnownRequest[] {
+    const { clock, modeOf } = this.#options;
+    if (modeOf(tenant) === "disabled") return [];
+    const sinceMs = clock.nowMs() - recentMs;
+    const known = this.#known.get(tenant) ?? [];
+    return known.filter((one) => !isFinished(one) || finishedMs(one) >= sinceMs);
+  }
+
+  /** The tenants that ever asked for a deletion. */
+  tenants(): readonly string[] {
+    return [...this.#known.keys()];
+  }
+
   /** Counts deleted rows. */
   countRows(tenant: string, rows: number): void {
     this.#rows.inc({ user: tenant }, rows);
@@ -295,13 +322,14 @@ export class DeleteRequests implements Deletes {
     parts: readonly number[],
     options: CallOptions,
   ): Promise<void> {
-    const { log, requests } = this.#options;
+    const { clock, log, requests } = this.#options;
     const work = async () => {
       const known = this.#find(tenant, id);
       // It may have been cancelled in the meantime.
       if (known === undefined || isFinished(known) || parts.length === 0) return;
       const done = [...new Set([...known.progress.done, ...parts])].sort((a, b) => a - b);
-      const progress: DeleteProgress = { done };
+      const isLast = done.length >= partCount(known.request);
+      const progress: DeleteProgress = isLast ? { done, doneMs: clock.nowMs() } : { done };
       await requests.saveProgress(known.request, progress, options);
       const next = { ...known, progress };
       this.#put(next);
@@ -310,6 +338,60 @@ export class DeleteRequests implements Deletes {
       log.info("carried out a delete request", { tenant, request: id });
     };
     return this.#inTurn(tenant, work, options);
+  }
+
+  /**
+   * Opens the requests again that were processed since a time, because rows came back that nobody could see then. `unknown` are
+   * those whose text was taken out: nobody can tell their rows any more.
+   */
+  async reopen(sinceMs: number, options: CallOptions): Promise<ReopenedRequests> {
+    const opened: DeleteRequest[] = [];
+    const unknown: DeleteRequest[] = [];
+    const isMeant = (known: KnownRequest) =>
+      isFinished(known) &&
+      known.request.cancelledMs === undefined &&
+      finishedMs(known) >= sinceMs &&
+      this.#options.modeOf(known.request.tenant) === "filter-and-delete";
+    for (const { request } of [...this.#known.values()].flat().filter(isMeant)) {
+      if (request.redactedMs !== undefined) unknown.push(request);
+      else {
+        await this.#inTurn(request.tenant, () => this.#reopen(request, options), options);
+        opened.push(request);
+      }
+    }
+    return { opened, unknown };
+  }
+
+  async #reopen({ tenant, id }: DeleteRequest, options: CallOptions): Promise<void> {
+    const known = this.#find(tenant, id);
+    if (known === undefined) return;
+    await this.#options.requests.saveProgress(known.request, noProgress, options);
+    this.#put({ ...known, progress: noProgress });
+  }
+
+  /** Takes the texts of requests out that have been finished for long, in the store and in the copy of this machine. */
+  async redact(options: CallOptions, owns: (tenant: string) => boolean): Promise<void> {
+    const { clock, redactPeriodMs } = this.#options;
+    const latestMs = clock.nowMs() - redactPeriodMs;
+    const isDue = (known: KnownRequest) =>
+      isFinished(known) && known.request.redactedMs === undefined && finishedMs(known) <= latestMs;
+    for (const [tenant, all] of [...this.#known]) {
+      if (this.#newer.has(tenant) || !owns(tenant)) continue;
+      for (const { request } of all.filter(isDue))
+        await this.#inTurn(tenant, () => this.#redact(request, options), options);
+    }
+    await this.#keepCopy();
+  }
+
+  async #redact({ tenant, id }: DeleteRequest, options: CallOptions): Promise<void> {
+    const { clock, log, requests } = this.#options;
+    const known = this.#find(tenant, id);
+    if (known === undefined) return;
+    const request = { ...known.request, query: redactedQuery, redactedMs: clock.nowMs() };
+    await requests.replace(request, options);
+    this.#put({ ...known, request, log: parseDeleteQuery(redactedQuery) });
+    this.#isCopyStale = true;
+    log.info("took out the text of a delete request", { tenant, request: id });
   }
 
   /** Runs a change or a read of a tenant's requests after those before it. */
@@ -432,9 +514,9 @@ export class DeleteRequests implements Deletes {
     try {
       return [{ request, progress, log: parseDeleteQuery(request.query) }];
     } catch (error) {
-      const { tenant, id, query } = request;
+      const { tenant, id } = request;
       const message = "a delete request cannot be read and hides nothing";
-      this.#options.log.error(message, { tenant, request: id, query, error });
+      this.#options.log.error(message, { tenant, request: id, error });
       return [];
     }
   }
@@ -456,10 +538,11 @@ function isAfter(a: DeleteRequest, b: DeleteRequest): boolean {
 
 function isSame(known: KnownRequest, { request, progress }: StoredRequest): boolean {
   if (known.request === request && known.progress === progress) return true;
-  const shape = ({ id, query, boundsMs, createdMs, cancelledMs }: DeleteRequest) =>
-    JSON.stringify([id, query, boundsMs, createdMs, cancelledMs]);
+  const shape = ({ id, query, boundsMs, createdMs, cancelledMs, redactedMs }: DeleteRequest) =>
+    JSON.stringify([id, query, boundsMs, createdMs, cancelledMs, redactedMs]);
   return (
     shape(known.request) === shape(request) &&
+    known.progress.doneMs === progress.doneMs &&
     JSON.stringify(known.progress.done) === JSON.stringify(progress.done)
   );
 }

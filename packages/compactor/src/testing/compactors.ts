@@ -53,6 +53,7 @@ export class Compactors {
       locate: (key) => ({ kind: "object", key }),
       clock: { nowMs: () => Date.now() },
       log: silentLogger(),
+      textsOf: async () => [],
       onMerged: () => {},
       onDamaged: () => {},
       onDeleted: () => {},

@@ -43,7 +43,14 @@ export function makeRequests(
   const onDamaged = (key: string) => damaged.push(key);
   const requests = new RequestStore({ store, prefix: "index/", onDamaged });
   const deletes = new DeleteRequests({
-    ...{ requests, clock, metrics, log: silentLogger(), cancelPeriodMs: hourMs },
+    ...{
+      requests,
+      clock,
+      metrics,
+      log: silentLogger(),
+      cancelPeriodMs: hourMs,
+      redactPeriodMs: 2 * hourMs,
+    },
     modeOf: (tenant) => modes[tenant] ?? "filter-and-delete",
     pendingLimitOf: () => pendingLimit,
     ...(copy === undefined ? {} : { copy }),

@@ -37,7 +37,7 @@ function encodeRows(result: LogResult): Uint8Array {
         { name: "labels", data: labels },
         { name: "line", data: lines },
       ],
-      schema: schemaOf(timestamp("NANOS"), text("line")),
+      schema: lineSchema(),
     }),
   );
 }
@@ -99,6 +99,11 @@ function timestamp(unit: "NANOS" | "MILLIS"): SchemaElement {
 
 function text(name: string): SchemaElement {
   return { name, type: "BYTE_ARRAY", converted_type: "UTF8", repetition_type: "REQUIRED" };
+}
+
+/** The columns of lines: `timestamp` in ns, `labels`, `line`. */
+export function lineSchema(): SchemaElement[] {
+  return schemaOf(timestamp("NANOS"), text("line"));
 }
 
 /** Time, the labels as a map from text to text, and the last column. */

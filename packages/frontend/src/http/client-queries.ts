@@ -73,6 +73,7 @@ export class ClientQueries {
   readonly #kept: KeptKinds;
   readonly #endpoints: ReturnType<typeof endpointsOf>;
   readonly #known = new KnownQueries();
+  #running = 0;
 
   constructor(options: ClientQueriesOptions) {
     const { stores = {}, onQuery } = options;
@@ -88,10 +89,16 @@ export class ClientQueries {
     };
   }
 
+  /** Requests of clients that run. */
+  get running(): number {
+    return this.#running;
+  }
+
   /** Answers a client as soon as the answer begins. */
   async serve(endpoint: QueryEndpoint, request: HttpRequest): Promise<HttpResponse> {
     const asked = queryRequest(endpoint, request, this.#options);
     const pieces = new PieceChannel();
+    this.#running++;
     return new Promise((resolve, reject) => {
       const host = {
         head: (head: AnswerHead) => {
@@ -106,11 +113,13 @@ export class ClientQueries {
       const { params, signal } = request;
       this.#run(asked, { params, mayKeep: !refusesKept(request), host, signal }).then(
         (reply) => {
+          this.#running--;
           if (reply.kind === "written") pieces.end();
           else if (reply.kind === "value") reject(new Error(`${endpoint} is for no client`));
           else resolve(reply);
         },
         (error: unknown) => {
+          this.#running--;
           // Of no consequence where the answer has begun.
           reject(error);
           pieces.end(error);

@@ -66,6 +66,13 @@ export class TailEndpoints {
     this.#deps = deps;
   }
 
+  /** Tails that are open. */
+  get active(): number {
+    let all = 0;
+    for (const count of this.#open.values()) all += count;
+    return all;
+  }
+
   get socketRoutes(): SocketRoute[] {
     return paths.map((path) => ({
       path,

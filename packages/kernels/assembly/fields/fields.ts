@@ -110,6 +110,30 @@ export function matchFields(key: usize, keyEnd: usize, position: u32, live: u32,
   return matches;
 }
 
+/** The fields whose names are the key, byte by byte. */
+export function matchKeys(key: usize, keyEnd: usize): u32 {
+  const length = <u32>(keyEnd - key);
+  let matches: u32 = 0;
+  for (let rest = allFields; rest != 0; rest &= rest - 1) {
+    const field = ctz(rest);
+    const entry = table + 4 + (<usize>field << 3);
+    if (load<u32>(entry, 4) != length) continue;
+    if (equalsText(key, table + load<u32>(entry), length)) matches |= 1 << field;
+  }
+  return matches;
+}
+
+/** Compares two texts in steps of 16; both may be read beyond their ends. */
+export function equalsText(one: usize, other: usize, length: u32): bool {
+  for (let i: u32 = 0; i < length; i += 16) {
+    const same = i8x16.bitmask(i8x16.eq(v128.load(one + i), v128.load(other + i)));
+    const left = length - i;
+    const wanted = left >= 16 ? 0xffff : (1 << left) - 1;
+    if ((same & wanted) != wanted) return false;
+  }
+  return true;
+}
+
 /** Compares the key, spelled as a label name, in steps of 16; both may be read beyond their ends. */
 function equalsName(key: usize, name: usize, length: u32): bool {
   for (let i: u32 = 0; i < length; i += 16) {

@@ -38,8 +38,18 @@ export function fieldColumns(fieldCount: number, capacity: number): FieldColumns
   };
 }
 
+/** What a pattern captures: texts with a capture behind each, the last one perhaps without. */
+export interface CapturePattern {
+  /** The text before the first capture, which may be empty, then the text that ends each capture; empty where it takes the rest. */
+  readonly texts: readonly string[];
+  /** By capture: the column that gets its value, or -1. Captures behind the last one with a column may be left out. */
+  readonly columns: Int32Array;
+  /** Columns in all. */
+  readonly columnCount: number;
+}
+
 /** The fields that are enough to leave a line, one bit each (1 << index); 0: every line is read to its end. */
-interface EnoughFields {
+export interface EnoughFields {
   readonly enough: number;
 }
 

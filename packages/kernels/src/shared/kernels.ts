@@ -1,4 +1,10 @@
-import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./fields.js";
+import type {
+  CapturePattern,
+  EnoughFields,
+  FieldColumns,
+  JsonFieldOptions,
+  LogfmtFieldOptions,
+} from "./fields.js";
 import type { LevelOptions } from "./levels.js";
 import type { BitmapChoice, MarkedKeys, WindowKeys } from "./needle.js";
 import type { RawPush, RawPushLimits, TakeBytes } from "./raw-push.js";
@@ -59,6 +65,23 @@ export interface Kernels {
     names: readonly string[],
     out: FieldColumns,
     options: LogfmtFieldOptions,
+  ): void;
+
+  scanJsonKeys(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    selection: RowSelection,
+    keys: readonly string[],
+    out: FieldColumns,
+    options: EnoughFields,
+  ): void;
+
+  scanPattern(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    selection: RowSelection,
+    pattern: CapturePattern,
+    out: FieldColumns,
   ): void;
 
   /** The keys are valid until a kernel is called again. */

@@ -1,3 +1,4 @@
+import type { CapturePattern } from "../shared/fields.js";
 import { type FieldColumns, fieldColumns, fieldKind } from "../shared/fields.js";
 import type { Kernels } from "../shared/kernels.js";
 import { type RowSelection, selectAll } from "../shared/search.js";
@@ -57,6 +58,36 @@ export function logfmtRows(
 ): FieldRow[] {
   const all = { strict: false, keepEmpty: false, lastWins: false, enough: 0, ...options };
   return scanRows((...input) => kernels.scanLogfmtFields(...input, all), lines, names);
+}
+
+/** `early`: a line is left once all keys are found. */
+export function jsonKeyRows(
+  kernels: Kernels,
+  lines: readonly string[],
+  keys: readonly string[],
+  early: boolean,
+): FieldRow[] {
+  const options = { enough: early ? allOf(keys) : 0 };
+  return scanRows((...input) => kernels.scanJsonKeys(...input, options), lines, keys);
+}
+
+/** The pieces of the pattern are its texts, and between them the names of its captures, "" for those without a column. */
+export function patternRows(
+  kernels: Kernels,
+  lines: readonly string[],
+  texts: readonly string[],
+  captures: readonly string[],
+): FieldRow[] {
+  const names = captures.filter((name) => name !== "");
+  let column = 0;
+  const columns = Int32Array.from(captures, (name) => (name === "" ? -1 : column++));
+  const pattern: CapturePattern = { texts, columns, columnCount: names.length };
+  return scanRows(
+    (bytes, offsets, selection, _names, out) =>
+      kernels.scanPattern(bytes, offsets, selection, pattern, out),
+    lines,
+    names,
+  );
 }
 
 function allOf(names: readonly string[]): number {

@@ -70,9 +70,9 @@ class JsonFieldScan {
   ): number {
     const bytes = this.#bytes;
     if (++this.#depth > maxFieldDepth) return ends.unread;
-    let at = this.#skipBlanks(start, end);
+    let at = skipBlanks(bytes, start, end);
     if (at >= end || bytes[at] !== 0x7b) return ends.unread;
-    at = this.#skipBlanks(at + 1, end);
+    at = skipBlanks(bytes, at + 1, end);
     if (at >= end) return ends.unread;
     while (bytes[at] !== 0x7d) {
       if (bytes[at] !== 0x22) return ends.unread;
@@ -80,16 +80,16 @@ class JsonFieldScan {
       const keyEnd = this.#stringEnd(key, end);
       if (keyEnd < 0) return ends.unread;
       if (live.length > 0 ? isOddKey(bytes, key, keyEnd) : this.#escaped) return ends.unread;
-      at = this.#skipBlanks(keyEnd + 1, end);
+      at = skipBlanks(bytes, keyEnd + 1, end);
       if (at >= end || bytes[at] !== 0x3a) return ends.unread;
-      at = this.#skipBlanks(at + 1, end);
+      at = skipBlanks(bytes, at + 1, end);
       const ending = this.#readMember(key, keyEnd, at, end, prefix, live);
       if (ending !== ends.well) return ending;
-      at = this.#skipBlanks(this.#next, end);
+      at = skipBlanks(bytes, this.#next, end);
       if (at >= end) return ends.unread;
       if (bytes[at] === 0x7d) break;
       if (bytes[at] !== 0x2c) return ends.unread;
-      at = this.#skipBlanks(at + 1, end);
+      at = skipBlanks(bytes, at + 1, end);
       if (at >= end) return ends.unread;
     }
     this.#depth--;
@@ -109,7 +109,7 @@ class JsonFieldScan {
     if (byte === -1) return ends.unread;
     if (byte === 0x7b) return this.#readInner(key, keyEnd, at, end, prefix, live);
     if (byte === 0x5b) {
-      this.#next = this.#blockEnd(at, end, 0x5b, 0x5d);
+      this.#next = blockEnd(this.#bytes, at, end);
       return this.#next < 0 ? ends.unread : ends.well;
     }
     const kind = byte === 0x22 ? this.#readString(at, end) : this.#readWord(at, end);
@@ -133,7 +133,7 @@ class JsonFieldScan {
     prefix: readonly number[],
     live: readonly number[],
   ): number {
-    const close = this.#blockEnd(at, end, 0x7b, 0x7d);
+    const close = blockEnd(this.#bytes, at, end);
     if (close < 0) return ends.unread;
     const name = labelNameOf(this.#bytes, key, keyEnd, prefix);
     const inner =
@@ -159,38 +159,10 @@ class JsonFieldScan {
 
   /** A number, true, false or null, which is absent; -1 for anything else. */
   #readWord(from: number, end: number): number {
-    const bytes = this.#bytes;
-    let at = from;
-    while (at < end && !isWordEnd(bytes[at]!)) at++;
     this.#start = from;
-    this.#end = at;
-    this.#next = at;
-    if (this.#isWord(from, at, "null")) return fieldKind.absent;
-    if (this.#isWord(from, at, "true") || this.#isWord(from, at, "false")) return fieldKind.plain;
-    const first = bytes[from]!;
-    return at > from && (first === 0x2d || (first >= 0x30 && first <= 0x39)) ? fieldKind.plain : -1;
-  }
-
-  #isWord(from: number, to: number, word: string): boolean {
-    if (to - from !== word.length) return false;
-    for (let i = 0; i < word.length; i++) {
-      if (this.#bytes[from + i] !== word.charCodeAt(i)) return false;
-    }
-    return true;
-  }
-
-  /** Behind the bracket that closes the one at `from`, counting only these two kinds outside of strings; -1 without. */
-  #blockEnd(from: number, end: number, open: number, close: number): number {
-    let level = 0;
-    for (let at = from; at < end; at++) {
-      const byte = this.#bytes[at]!;
-      if (byte === 0x22) {
-        at = quoteEnd(this.#bytes, at + 1, end);
-        if (at < 0) return -1;
-      } else if (byte === open) level++;
-      else if (byte === close && --level === 0) return at + 1;
-    }
-    return -1;
+    this.#end = jsonWordEnd(this.#bytes, from, end);
+    this.#next = this.#end;
+    return kindOfWord(this.#bytes, from, this.#end);
   }
 
   /** Position of the closing quote, -1 without one; notes whether there were escapes. */
@@ -199,12 +171,48 @@ class JsonFieldScan {
     this.#escaped = this.#bytes.subarray(from, Math.max(from, close)).includes(0x5c);
     return close;
   }
+}
 
-  #skipBlanks(from: number, end: number): number {
-    let at = from;
-    while (at < end && isBlank(this.#bytes[at]!)) at++;
-    return at;
+/** Behind the bracket that closes the one at `from`, counting only these two kinds outside of strings; -1 without. */
+export function blockEnd(bytes: Uint8Array, from: number, end: number): number {
+  const open = bytes[from]!;
+  let level = 0;
+  for (let at = from; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte === 0x22) {
+      at = quoteEnd(bytes, at + 1, end);
+      if (at < 0) return -1;
+    } else if (byte === open) level++;
+    else if (byte === open + 2 && --level === 0) return at + 1;
   }
+  return -1;
+}
+
+/** End of a number or word of JSON. */
+export function jsonWordEnd(bytes: Uint8Array, from: number, end: number): number {
+  let at = from;
+  while (at < end && !isWordEnd(bytes[at]!)) at++;
+  return at;
+}
+
+/** Kind of what is no string, object or array: a number, true, false or null, which is absent; -1 for anything else. */
+export function kindOfWord(bytes: Uint8Array, from: number, to: number): number {
+  if (isWord(bytes, from, to, "null")) return fieldKind.absent;
+  if (isWord(bytes, from, to, "true") || isWord(bytes, from, to, "false")) return fieldKind.plain;
+  const first = bytes[from]!;
+  return to > from && (first === 0x2d || isDigit(first)) ? fieldKind.plain : -1;
+}
+
+function isWord(bytes: Uint8Array, from: number, to: number, word: string): boolean {
+  if (to - from !== word.length) return false;
+  for (let i = 0; i < word.length; i++) if (bytes[from + i] !== word.charCodeAt(i)) return false;
+  return true;
+}
+
+export function skipBlanks(bytes: Uint8Array, from: number, end: number): number {
+  let at = from;
+  while (at < end && isBlank(bytes[at]!)) at++;
+  return at;
 }
 
 function isBlank(byte: number): boolean {
@@ -350,7 +358,7 @@ function isHex(byte: number): boolean {
 const encoder = new TextEncoder();
 
 /** The wanted names and, while a row is scanned, what was found of them. */
-class FieldNames {
+export class FieldNames {
   readonly names: readonly Uint8Array[];
   readonly #columns: FieldColumns;
   readonly #enough: number;
@@ -435,7 +443,7 @@ function isNameByte(byte: number): boolean {
 }
 
 /** True when a byte of the range is beyond ASCII. */
-function isWide(bytes: Uint8Array, start: number, end: number): boolean {
+export function isWide(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if (bytes[at]! >= 0x80) return true;
   return false;
 }

@@ -1,6 +1,7 @@
 import type { Kernels } from "../shared/kernels.js";
 import { scanJsonFields, scanLogfmtFields } from "./fields.js";
 import { hashRows } from "./hash.js";
+import { scanJsonKeys } from "./json-keys.js";
 import { scanJsonPush } from "./json-push.js";
 import { detectLevels } from "./levels.js";
 import {
@@ -10,6 +11,7 @@ import {
   markValueKeys,
   solveNeedleFilter,
 } from "./needle.js";
+import { scanPattern } from "./pattern.js";
 import { decodeSnappyProtobufPush } from "./protobuf-push.js";
 import { selectContains, selectContainsAny } from "./search.js";
 import { decodeSnappy } from "./snappy.js";
@@ -25,6 +27,8 @@ export const twin: Kernels = {
   selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
+  scanJsonKeys,
+  scanPattern,
   collectNeedleKeys,
   solveNeedleFilter,
   markNeedleKeys,

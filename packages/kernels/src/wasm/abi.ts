@@ -69,6 +69,8 @@ export interface KernelExports {
       lastWins: number,
     ]
   ): void;
+  scanJsonKeys(...input: [...FieldScanInput, enough: number]): void;
+  scanPattern(...input: [...FieldScanInput, columns: number, columnCount: number]): void;
   collectNeedleKeys(
     bytes: number,
     offsets: number,

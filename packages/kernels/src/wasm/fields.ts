@@ -8,7 +8,7 @@ import type { KernelMemory } from "./memory.js";
 export const scanJsonFields =
   (memory: KernelMemory): Kernels["scanJsonFields"] =>
   (bytes, offsets, selection, names, out, options) => {
-    const input = { bytes, offsets, selection, names, out };
+    const input = { bytes, offsets, selection, out, ...namedFields(names) };
     scanFields(memory, input, (kernels, addresses) =>
       kernels.scanJsonFields(...addresses, options.enough, options.complete ? 1 : 0),
     );
@@ -19,7 +19,7 @@ export const scanLogfmtFields =
   (memory: KernelMemory): Kernels["scanLogfmtFields"] =>
   (bytes, offsets, selection, names, out, options) => {
     const { strict, keepEmpty, lastWins, enough } = options;
-    const input = { bytes, offsets, selection, names, out };
+    const input = { bytes, offsets, selection, out, ...namedFields(names) };
     scanFields(memory, input, (kernels, addresses) =>
       kernels.scanLogfmtFields(
         ...addresses,
@@ -31,20 +31,47 @@ export const scanLogfmtFields =
     );
   };
 
+/** The compiled form of twin/json-keys.ts. */
+export const scanJsonKeys =
+  (memory: KernelMemory): Kernels["scanJsonKeys"] =>
+  (bytes, offsets, selection, keys, out, { enough }) => {
+    const input = { bytes, offsets, selection, out, ...namedFields(keys) };
+    scanFields(memory, input, (kernels, addresses) => kernels.scanJsonKeys(...addresses, enough));
+  };
+
+/** The compiled form of twin/pattern.ts. */
+export const scanPattern =
+  (memory: KernelMemory): Kernels["scanPattern"] =>
+  (bytes, offsets, selection, pattern, out) => {
+    const { texts, columns, columnCount } = pattern;
+    const table = textTable(fieldTables, texts, (text) => [text]);
+    const input = { bytes, offsets, selection, out, table, fieldCount: columnCount };
+    scanFields(memory, input, (kernels, addresses) => {
+      const words = new Uint32Array(columns.buffer, columns.byteOffset, columns.length);
+      kernels.scanPattern(...addresses, memory.copyInWords(words, words.length), columnCount);
+    });
+  };
+
 interface FieldInput {
   readonly bytes: Uint8Array;
   readonly offsets: Uint32Array;
   readonly selection: RowSelection;
-  readonly names: readonly string[];
+  /** The texts that are looked for; see `textTable`. */
+  readonly table: Uint8Array;
+  readonly fieldCount: number;
   readonly out: FieldColumns;
+}
+
+function namedFields(names: readonly string[]): Pick<FieldInput, "table" | "fieldCount"> {
+  checkFieldNames(names);
+  return { table: textTable(fieldTables, names, (name) => [name]), fieldCount: names.length };
 }
 
 function scanFields(
   memory: KernelMemory,
-  { bytes, offsets, selection, names, out }: FieldInput,
+  { bytes, offsets, selection, table, fieldCount, out }: FieldInput,
   scan: (kernels: KernelExports, addresses: FieldScanInput) => void,
 ): void {
-  checkFieldNames(names);
   const { rows, count } = selection;
   if (count === 0) return;
   const firstRow = rows[0]!;
@@ -53,11 +80,11 @@ function scanFields(
   const low = Math.min(offsets[firstRow]!, high);
   const kernels = memory.open();
   try {
-    const cells = names.length * count;
+    const cells = fieldCount * count;
     const text = memory.copyIn(bytes.subarray(low, high));
     const ends = memory.copyIn(bytesOf(offsets.subarray(firstRow, endRow + 1)));
     const rowsAt = memory.copyInWords(rows, count);
-    const namesAt = memory.copyIn(textTable(fieldTables, names, (name) => [name]));
+    const namesAt = memory.copyIn(table);
     const starts = memory.take(cells * 4);
     const lengths = memory.take(cells * 4);
     const kinds = memory.take(cells);
@@ -67,7 +94,7 @@ function scanFields(
       ...([text - low, low, high, offsetsAt, rowsAt, count] as const),
       ...([namesAt, starts, lengths, kinds, isRead] as const),
     ]);
-    for (let field = 0; field < names.length; field++) {
+    for (let field = 0; field < fieldCount; field++) {
       const from = field * count;
       const to = field * out.capacity;
       out.start.set(memory.words(starts + from * 4, count), to);

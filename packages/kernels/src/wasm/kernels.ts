@@ -1,5 +1,11 @@
 import type { Kernels } from "../shared/kernels.js";
-import { detectLevels, scanJsonFields, scanLogfmtFields } from "./fields.js";
+import {
+  detectLevels,
+  scanJsonFields,
+  scanJsonKeys,
+  scanLogfmtFields,
+  scanPattern,
+} from "./fields.js";
 import type { KernelMemory } from "./memory.js";
 import {
   collectNeedleKeys,
@@ -23,6 +29,8 @@ export function wasmKernels(memory: KernelMemory): Kernels {
     selectContainsAny: selectContainsAny(memory),
     scanJsonFields: scanJsonFields(memory),
     scanLogfmtFields: scanLogfmtFields(memory),
+    scanJsonKeys: scanJsonKeys(memory),
+    scanPattern: scanPattern(memory),
     collectNeedleKeys: collectNeedleKeys(memory),
     solveNeedleFilter: solveNeedleFilter(memory),
     markNeedleKeys: markNeedleKeys(memory),

@@ -202,6 +202,7 @@ const layout: fc.Arbitrary<Layout> = fc.record({
   sources: fc.integer({ min: 1, max: 3 }),
   blockRows: fc.constantFrom(3, 10, 1000),
   sealed: fc.boolean(),
+  texts: fc.subarray(["hit", "hi", "t", "absent"]),
 });
 
 const numRuns = testRuns(250);

@@ -21,11 +21,13 @@ import { prepareJson, prepareJsonPaths, prepareUnpack } from "./stage/json.js";
 import { compileLabelFilter, type LabelPrefilter, prepareUnwrap } from "./stage/label-filter.js";
 import { compileLineFilter, type LineFilter, prepareLineFilter } from "./stage/line-filter.js";
 import { prepareLogfmt, prepareLogfmtKeys } from "./stage/logfmt.js";
+import { FilterRows } from "./stage/row-sets.js";
 
 /** Compiles stages. Throws invalid_argument for what can only be checked now, such as templates and regexes. */
 export function compilePipeline(options: PipelineOptions): Pipeline {
   const compiled = compileStages(options);
   const { metadata, usesLines, usesTimestamps } = compiled;
+  const filterRows = new FilterRows(compiled.lineFilters);
   const formula = pipelineFormula(compiled);
   return {
     needs: {
@@ -34,6 +36,7 @@ export function compilePipeline(options: PipelineOptions): Pipeline {
       metadata: metadata === "all" ? true : [...metadata],
     },
     ...(formula === undefined ? {} : { formula }),
+    readsLines: (facts) => compiled.usesLinesBehind || !filterRows.answersAll(facts),
     start: (options) => new BlockRun(compiled, options),
   };
 }
@@ -48,13 +51,12 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
   const labelFilters: LabelPrefilter[] = [];
   const lineFilters: LineFilter[] = [];
   const tail: TailStage[] = [];
-  let usesLines = options.output.kind === "log";
+  let usesLinesBehind = options.output.kind === "log";
   let usesTimestamps = false;
   let changesLines = false;
   let changesLabels = false;
   for (const [i, stage] of stages.entries()) {
     const { prepare, lineFilter, readsLine, usesTimestamp = false } = compiled[i]!;
-    if (lineFilter !== undefined) usesLines = true;
     if (lineFilter !== undefined && !changesLines) {
       lineFilters.push(lineFilter);
       continue;
@@ -66,23 +68,26 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
     if (!useful[i]) continue;
     const guard = parserGuard(stages, i);
     tail.push({ prepare, context: { demand: behind[i]!, guard, isFirst: tail.length === 0 } });
-    usesLines ||= readsLine;
+    usesLinesBehind ||= readsLine;
     usesTimestamps ||= usesTimestamp;
     changesLines ||= factsOf(stage).changesLine;
     changesLabels ||= factsOf(stage).changesLabels;
   }
+  const implied = impliedNeedles(stages);
+  usesLinesBehind ||= implied.length > 0;
   return {
     ...{
       options,
       labelFilters,
       lineFilters,
       tail,
-      usesLines,
+      usesLines: usesLinesBehind || lineFilters.length > 0,
+      usesLinesBehind,
       usesTimestamps,
       changesLines,
       metadata,
     },
-    implied: impliedNeedles(stages),
+    implied,
     unwrap: options.unwrap && prepareUnwrap(options.unwrap),
   };
 }

@@ -1,5 +1,5 @@
 import type { RowSelection } from "@skald/kernels";
-import type { Block, BytesColumn, Labels, NeedleFormula } from "@skald/model";
+import type { Block, BlockFacts, BytesColumn, Labels, NeedleFormula } from "@skald/model";
 import type { LabelCategories } from "../plan/plan.js";
 import type { Grouping, Stage, Unwrap } from "../syntax/ast.js";
 
@@ -28,6 +28,8 @@ export interface Pipeline {
   readonly needs: PipelineNeeds;
   /** What a block must hold for a row to survive: what block filters can be asked. Absent: nothing is known. */
   readonly formula?: NeedleFormula;
+  /** Whether the lines of a block are read, given what is known without them. */
+  readsLines(facts: BlockFacts | undefined): boolean;
   start(options?: RunOptions): PipelineRun;
 }
 
@@ -58,6 +60,8 @@ export interface PipelineRun {
     streamLabels: (stream: number) => Labels,
     selection: Readonly<RowSelection>,
   ): RowBatch;
+  /** The rows that may pass the line filters, as words of bits (see `RowSet`); undefined when that may be any row. */
+  mayPass(facts: BlockFacts): Uint32Array | undefined;
   readonly series: SeriesTable;
 }
 

@@ -1,5 +1,5 @@
 import type { RowSelection } from "@skald/kernels";
-import type { Block, BytesColumn, Labels } from "@skald/model";
+import type { Block, BlockFacts, BytesColumn, Labels } from "@skald/model";
 import { Budget } from "../plan/budget.js";
 import type { ImpliedNeedles } from "./needles.js";
 import type { PipelineOptions, PipelineRun, RowBatch, RunOptions } from "./pipeline.js";
@@ -23,6 +23,7 @@ import {
 import { SeriesInterner } from "./series-interner.js";
 import { BlockLabelFilter, type LabelPrefilter, type RowValue } from "./stage/label-filter.js";
 import { BlockLineFilter, type LineFilter, selectAnyText } from "./stage/line-filter.js";
+import { FilterRows } from "./stage/row-sets.js";
 
 /** Names that a run may learn before it forgets all but the series. */
 const namesMax = 200_000;
@@ -32,6 +33,7 @@ export class BlockRun implements PipelineRun {
   readonly series: SeriesInterner;
   readonly #compiled: CompiledPipeline;
   readonly #lineFilter: BlockLineFilter;
+  readonly #filterRows: FilterRows;
   readonly #lines: LineBuilder;
   /** Counts rows and what templates make of them. */
   readonly #budget: Budget;
@@ -55,8 +57,13 @@ export class BlockRun implements PipelineRun {
     this.#budget = new Budget(check === undefined ? {} : { shouldStop });
     this.series = new SeriesInterner(compiled.options, maxLineBytes);
     this.#lineFilter = new BlockLineFilter(compiled.lineFilters);
+    this.#filterRows = new FilterRows(compiled.lineFilters);
     this.#lines = new LineBuilder(maxLineBytes);
     this.#begin();
+  }
+
+  mayPass(facts: BlockFacts): Uint32Array | undefined {
+    return this.#filterRows.passing(facts);
   }
 
   process(
@@ -73,7 +80,7 @@ export class BlockRun implements PipelineRun {
     const chosen = this.#selection;
     if (labelFilters.length > 0) state.front.apply(block, streamLabels, chosen);
     if (lineFilters.length > 0 && chosen.count > 0) {
-      this.#lineFilter.apply(block.lines(), block.rowCount, chosen);
+      this.#lineFilter.apply(block, chosen);
     }
     if (chosen.count > 0) this.#applyImplied(block, streamLabels, chosen);
     const count = chosen.count === 0 ? 0 : this.#runRows(block, streamLabels, chosen);
@@ -320,6 +327,8 @@ export interface CompiledPipeline {
   readonly tail: readonly TailStage[];
   readonly unwrap: ((row: RowState) => RowValue) | undefined;
   readonly usesLines: boolean;
+  /** Whether lines are used for more than the filters in `lineFilters`. */
+  readonly usesLinesBehind: boolean;
   readonly usesTimestamps: boolean;
   readonly changesLines: boolean;
   readonly metadata: Demand;

@@ -38,6 +38,7 @@ export class SeriesInterner implements SeriesTable {
   /** Series of each key of the current table. */
   #ids: number[] = [];
   #key = new KeyTable();
+  #recent = new RecentSeries();
   #labels!: CurrentLabels;
   /** Slots of the labels of `by`. */
   #groups: readonly number[] | undefined;
@@ -74,6 +75,7 @@ export class SeriesInterner implements SeriesTable {
   bind(labels: CurrentLabels): void {
     this.#labels = labels;
     this.#key = new KeyTable(this.#maxBytes);
+    this.#recent = new RecentSeries();
     this.#ids = [];
     const grouping = this.#grouping;
     if (grouping?.without === false) {
@@ -96,6 +98,16 @@ export class SeriesInterner implements SeriesTable {
     if (!this.#isLog && labels.error !== "") {
       if (!this.#asksForError || !isParserError(labels.error)) return this.#errorId();
     }
+    const groups = this.#groups;
+    const recent = this.#recent;
+    if (groups === undefined || !recent.isUseful) return this.#idOfKey(stream);
+    if (!recent.look(labels, groups, stream)) return this.#idOfKey(stream);
+    if (recent.id < 0) recent.note(this.#idOfKey(stream));
+    return recent.id;
+  }
+
+  #idOfKey(stream: StreamContext): number {
+    const labels = this.#labels;
     const key = this.#key;
     key.begin();
     if (this.#groups === undefined) this.#writeAll(stream);
@@ -232,6 +244,107 @@ export class SeriesInterner implements SeriesTable {
     const id = this.#series.push(series) - 1;
     this.#errors.set(kind, id);
     return id;
+  }
+}
+
+/** Places; each has the series of the rows that came last with its hash. */
+const recentPlaces = 256;
+/** Numbers of a place: the stream, the shape, eight bytes of values, and the series + 1. */
+const placeNumbers = 5;
+const maxShapeGroups = 8;
+/** In four bits of a shape: the label is the stream's, it is deleted, or it has a value of `code - 1` bytes. */
+const shapeCodes = { ofStream: 0, value: 1, deleted: 15 } as const;
+const wordBytes = 4;
+const maxValueBytes = 2 * wordBytes;
+/** After so many looks at least half of them must have found something, or nobody looks any more. */
+const triedLooks = 1024;
+
+/**
+ * Series of `by` by the few bytes in which rows of a stream differ, for most rows have values that rows before them had: status
+ * codes, methods, levels. What the stream itself gives to a series is not looked at, so grouping by its labels costs little.
+ */
+class RecentSeries {
+  readonly #places = new Int32Array(recentPlaces * placeNumbers);
+  #stream = 0;
+  #shape = 0;
+  #low = 0;
+  #high = 0;
+  #place = 0;
+  #looks = 0;
+  #hits = 0;
+  /** Series of the last look, -1 when it is not known. */
+  id = -1;
+  /** False once most values were new or long: then looking costs more than it saves. */
+  isUseful = true;
+
+  /** Looks for the series of the current row; false for rows with long values, many groups or errors. */
+  look(labels: CurrentLabels, groups: readonly number[], { id: stream }: StreamContext): boolean {
+    if (++this.#looks === triedLooks) {
+      this.isUseful = this.#hits >= triedLooks / 2;
+      this.#looks = 0;
+      this.#hits = 0;
+    }
+    if (labels.error !== "" || labels.errorDetails !== "") return false;
+    if (groups.length > maxShapeGroups) return false;
+    const { metadata } = labels;
+    let shape = 0;
+    let low = 0;
+    let high = 0;
+    let used = 0;
+    for (let i = 0; i < groups.length; i++) {
+      const slot = groups[i]!;
+      const state = labels.state[slot] ?? labelState.untouched;
+      let code: number = shapeCodes.ofStream;
+      if (state === labelState.deleted) code = shapeCodes.deleted;
+      else if (state !== labelState.untouched || metadata?.columnOf(slot) !== undefined) {
+        if (labels.find(slot)) {
+          const { foundBytes, foundStart, foundEnd } = labels;
+          const length = foundEnd - foundStart;
+          if (used + length > maxValueBytes) return false;
+          code = shapeCodes.value + length;
+          for (let at = foundStart; at < foundEnd; at++) {
+            const byte = foundBytes[at]!;
+            if (used < wordBytes) low |= byte << (used << 3);
+            else high |= byte << ((used - wordBytes) << 3);
+            used++;
+          }
+        }
+      }
+      shape = (shape << 4) | code;
+    }
+    this.#stream = stream;
+    this.#shape = shape;
+    this.#low = low;
+    this.#high = high;
+    this.#find();
+    return true;
+  }
+
+  /** Notes the series of the last look. */
+  note(id: number): void {
+    const places = this.#places;
+    const at = this.#place;
+    places[at] = this.#stream;
+    places[at + 1] = this.#shape;
+    places[at + 2] = this.#low;
+    places[at + 3] = this.#high;
+    places[at + 4] = id + 1;
+    this.id = id;
+  }
+
+  #find(): void {
+    const places = this.#places;
+    const low = Math.imul(this.#low, 0x2c1b3c6d) ^ Math.imul(this.#high, 0x297a2d39);
+    const hash = Math.imul(low ^ (low >>> 15) ^ this.#shape ^ (this.#stream << 9), 0x85ebca6b);
+    const at = (hash >>> 24) * placeNumbers;
+    const isHit =
+      places[at] === this.#stream &&
+      places[at + 1] === this.#shape &&
+      places[at + 2] === this.#low &&
+      places[at + 3] === this.#high;
+    this.#place = at;
+    if (isHit) this.#hits++;
+    this.id = isHit ? places[at + 4]! - 1 : -1;
   }
 }
 

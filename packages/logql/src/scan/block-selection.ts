@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BlockFacts,
   fnv1a32,
   formatLabels,
   type Labels,
@@ -49,6 +50,8 @@ export interface BlockSummary {
 /** The columns that `addBlock` may ask for, so that a reader can fetch them before. */
 export interface ColumnNeeds {
   readonly lines: boolean;
+  /** Whether a block needs its lines, given what is known without them; as `lines` says when absent. */
+  readonly linesOf?: (facts: BlockFacts | undefined) => boolean;
   /** true: all; else the names of interest, which a block may lack. */
   readonly metadata: true | readonly string[];
   readonly timestamps: boolean;
@@ -75,6 +78,22 @@ export function forEachStretch(
       }
     }
     if (from < to) visit(run, from, to);
+  }
+}
+
+/** Calls back for each row of `from .. to)` whose bit is set, in order. */
+export function forEachSetRow(
+  words: Uint32Array,
+  from: number,
+  to: number,
+  visit: (row: number) => void,
+): void {
+  for (let at = from >> 5; at < words.length && at * 32 < to; at++) {
+    for (let left = words[at]!; left !== 0; left &= left - 1) {
+      const row = at * 32 + 31 - Math.clz32(left & -left);
+      if (row >= to) return;
+      if (row >= from) visit(row);
+    }
   }
 }
 

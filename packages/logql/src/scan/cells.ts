@@ -293,42 +293,53 @@ function forEachCell(
 }
 
 const initialSamples = 1024;
+const noTimes = new Float64Array(0);
 
 /** The rows of mode `samples` in order of arrival: cell, value and time. Cells count their rows. */
 export class SampleColumns {
   count = 0;
   cell = new Uint32Array(initialSamples);
   value = new Float64Array(initialSamples);
-  /** ns since the end of the leaf */
-  time = new Float64Array(initialSamples);
+  /** ns since the end of the leaf; empty where times are not wanted. */
+  time: Float64Array;
   readonly #maxSamples: number;
 
-  constructor(maxSamples: number) {
+  constructor(maxSamples: number, withTimes: boolean) {
     this.#maxSamples = maxSamples;
+    this.time = withTimes ? new Float64Array(initialSamples) : noTimes;
   }
 
   add(cells: CellTable, added: AddedRows): void {
-    const { rows, values, times, timeShift } = added;
-    forEachCell(cells, added, (cell, i) => {
+    const { count, rows, series, seriesOf, bucketOfRow, values, times, timeShift } = added;
+    const first = this.count;
+    if (first + count > this.#maxSamples) throw tooManyCells(this.#maxSamples);
+    if (first + count > this.cell.length) this.#grow(first + count);
+    cells.startRows();
+    let cell = -1;
+    let lastSeries = -1;
+    let lastBucket = -1;
+    for (let i = 0; i < count; i++) {
+      const id = series[i]!;
+      const bucket = bucketOfRow[rows[i]!]!;
+      if (id !== lastSeries || bucket !== lastBucket) {
+        cell = cells.findById(id, bucket, seriesOf);
+        lastSeries = id;
+        lastBucket = bucket;
+      }
       cells.rows[cell]! += 1;
-      this.push(cell, values[i]!, times[rows[i]!]! + timeShift);
-    });
+      this.cell[first + i] = cell;
+    }
+    this.value.set(count === values.length ? values : values.subarray(0, count), first);
+    if (this.time.length > 0) {
+      for (let i = 0; i < count; i++) this.time[first + i] = times[rows[i]!]! + timeShift;
+    }
+    this.count = first + count;
   }
 
-  push(cell: number, value: number, time: number): void {
-    const { count } = this;
-    if (count >= this.#maxSamples) throw tooManyCells(this.#maxSamples);
-    if (count === this.cell.length) this.#grow();
-    this.cell[count] = cell;
-    this.value[count] = value;
-    this.time[count] = time;
-    this.count = count + 1;
-  }
-
-  #grow(): void {
-    const length = this.count * 2;
+  #grow(count: number): void {
+    const length = Math.max(count, this.cell.length * 2);
     this.cell = grown(this.cell, length);
     this.value = grown(this.value, length);
-    this.time = grown(this.time, length);
+    if (this.time.length > 0) this.time = grown(this.time, length);
   }
 }

@@ -110,6 +110,7 @@ describe("log scans", () => {
       sources: fc.integer({ min: 1, max: 4 }),
       blockRows: fc.constantFrom(1, 4, 1000),
       sealed: fc.boolean(),
+      texts: fc.subarray(["hit", "hi", "t", "absent"]),
     });
     fc.assert(
       fc.property(query, rows, params, layout, (text, all, asked, laidOut) => {

@@ -217,6 +217,43 @@ describe("a metric scan", () => {
     expect(answer(leaf, scanBlocks(leaf, makeBlock(rows)))).toEqual(["{} 4 -"]);
   });
 
+  it("tells apart rows whose few bytes are the same, or alike", () => {
+    const leaf = leafOf('sum by (a, b) (count_over_time({app="a"} | logfmt | drop b="x" [1m]))');
+    const lines = ["a=1 b=23", "a=12 b=3", "a=123", "b=123", "c=1", "a=1234 b=5678", "b=x"].concat(
+      ...["a=12345678", "a=123456789", "a=1234 b=56789", "a=ä b=3", "a=1 b=x"],
+    );
+    const others = [
+      { labels: { app: "a", b: "3" }, line: "a=12" },
+      { metadata: { a: "12" }, line: "b=3" },
+      { labels: { app: "a", a: "1", b: "23" }, line: "c=1" },
+    ];
+    const rows = [...lines.map((line) => ({ line })), ...others].map((row) => rowAt(1, row));
+    // The second block finds what the first has met.
+    const twice = [makeBlock(rows), makeBlock(rows)];
+    expect(answer(leaf, scanBlocks(leaf, ...twice)).sort()).toEqual([
+      '{a="1", b="23"} 4 -',
+      '{a="1"} 2 -',
+      '{a="12", b="3"} 6 -',
+      '{a="123"} 2 -',
+      '{a="1234", b="5678"} 2 -',
+      '{a="1234", b="56789"} 2 -',
+      '{a="12345678"} 2 -',
+      '{a="123456789"} 2 -',
+      '{a="ä", b="3"} 2 -',
+      '{b="123"} 2 -',
+      "{} 4 -",
+    ]);
+  });
+
+  it("counts more short values than it keeps at hand", () => {
+    const leaf = leafOf('sum by (app, n) (count_over_time({app="a"} | logfmt [1m]))');
+    const lines = Array.from({ length: 2000 }, (_, i) => `n=${(i * 7) % 400}`);
+    const memory = makeBlock(lines.map((line) => rowAt(1, { line })));
+    const found = answer(leaf, scanBlocks(leaf, memory));
+    expect(found).toHaveLength(400);
+    expect(found.filter((one) => !one.endsWith(" 5 -"))).toEqual([]);
+  });
+
   describe("with rows that end in an error", () => {
     const bad = makeBlock([rowAt(5, { line: "not json" }), rowAt(6, { line: '{"v":"x"}' })]);
     const skip =

@@ -5,13 +5,14 @@ import { factsOf } from "../syntax/ast.js";
 import {
   type BlockSummary,
   type ColumnNeeds,
+  forEachSetRow,
   forEachStretch,
   type RunHeader,
   type RunSelection,
   StreamKeys,
   type StreamLabels,
 } from "./block-selection.js";
-import { accumulators, CellTable, SampleColumns } from "./cells.js";
+import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
 import {
   metadataMatters,
@@ -86,13 +87,19 @@ class LeafScan implements MetricScan {
     this.#grid = new WindowGrid(leaf);
     this.#index = new SeriesIndex(leaf.maxSeries);
     this.#cells = new CellTable(leaf.mode, leaf.maxCells);
-    this.#samples = new SampleColumns(leaf.maxCells);
+    this.#samples = new SampleColumns(leaf.maxCells, wantsTimes(leaf));
     this.#pipeline = new PipelineSeries(leaf, this.#index, check);
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
     this.#isPlain = isPlain(leaf);
     const { lines, metadata } = this.#pipeline.needs;
     this.formula = this.#pipeline.formula;
-    this.needs = { lines: lines || leaf.mode === "bytes", metadata, timestamps: true };
+    const countsBytes = leaf.mode === "bytes";
+    this.needs = {
+      lines: lines || countsBytes,
+      linesOf: (facts) => countsBytes || this.#pipeline.readsLines(facts),
+      metadata,
+      timestamps: true,
+    };
   }
 
   addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean {
@@ -139,7 +146,7 @@ class LeafScan implements MetricScan {
     const { mode } = this.#leaf;
     const labels: readonly Labels[] = this.#index.labels;
     if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
-    return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
+    return partialOfSamples(labels, this.#cells, this.#samples);
   }
 
   /** Counts a run level by level. */
@@ -238,12 +245,15 @@ class LeafScan implements MetricScan {
     cursor: BucketCursor,
   ): void {
     const windowRows = this.#windowRows;
-    windowRows.select(block, selection, cursor);
+    const { facts } = block;
+    const mayPass = facts === undefined ? undefined : this.#pipeline.mayPass(facts);
+    if (mayPass === undefined) windowRows.select(block, selection, cursor);
+    else windowRows.selectSome(block, selection, cursor, mayPass);
     if (windowRows.count === 0) return;
     const batch = this.#pipeline.process(block, streams, windowRows);
     this.#streamKeys.start(block, streams);
     const { mode } = this.#leaf;
-    const needsTimes = mode === "first" || mode === "last" || mode === "samples";
+    const needsTimes = keepsEnd(mode) || (mode === "samples" && wantsTimes(this.#leaf));
     const lines = batch.lines ?? (mode === "bytes" ? block.lines() : undefined);
     const added = {
       count: batch.count,
@@ -304,6 +314,17 @@ function forEachBucket(
   }
 }
 
+/** Whether the bit of any row of `from .. to)` is set. */
+function hasSetRow(words: Uint32Array, from: number, to: number): boolean {
+  for (let at = from >> 5; at * 32 < to; at++) {
+    let word = words[at]!;
+    if (at === from >> 5) word &= -1 << (from & 31);
+    if (to - at * 32 < 32) word &= 2 ** (to - at * 32) - 1;
+    if (word !== 0) return true;
+  }
+  return false;
+}
+
 /** The rows of a block that lie in a window of the leaf, ascending, each with its bucket. Reused block by block. */
 class WindowRows {
   count = 0;
@@ -313,11 +334,7 @@ class WindowRows {
 
   /** Selects the rows of the runs without the excluded ones. Reads timestamps only of runs that cross an edge. */
   select(block: Block, selection: RunSelection, cursor: BucketCursor): void {
-    this.count = 0;
-    if (this.rows.length < block.rowCount) {
-      this.rows = new Uint32Array(block.rowCount);
-      this.bucketOfRow = new Uint32Array(block.rowCount);
-    }
+    this.#reset(block);
     forEachStretch(block, selection, (run, from, to) => {
       const { minTime, maxTime } = block.runs;
       if (cursor.covers(minTime[run]!, maxTime[run]!)) {
@@ -326,6 +343,41 @@ class WindowRows {
         this.#addByTime(from, to, block.timestamps(), cursor);
       }
     });
+  }
+
+  /** The same, of the rows whose bit is set in `words`: other rows cannot pass. */
+  selectSome(
+    block: Block,
+    selection: RunSelection,
+    cursor: BucketCursor,
+    words: Uint32Array,
+  ): void {
+    this.#reset(block);
+    const { rows, bucketOfRow } = this;
+    let times: Float64Array | undefined;
+    const add = (row: number) => {
+      if (times !== undefined) {
+        const time = times[row]!;
+        if (time < cursor.low || time >= cursor.high) cursor.seek(time);
+        if (cursor.bucket < 0) return;
+      }
+      bucketOfRow[row] = cursor.bucket;
+      rows[this.count++] = row;
+    };
+    forEachStretch(block, selection, (run, from, to) => {
+      const { minTime, maxTime } = block.runs;
+      const isInOne = cursor.covers(minTime[run]!, maxTime[run]!);
+      if (isInOne && cursor.bucket < 0) return;
+      times = isInOne || !hasSetRow(words, from, to) ? undefined : block.timestamps();
+      if (isInOne || times !== undefined) forEachSetRow(words, from, to, add);
+    });
+  }
+
+  #reset({ rowCount }: Block): void {
+    this.count = 0;
+    if (this.rows.length >= rowCount) return;
+    this.rows = new Uint32Array(rowCount);
+    this.bucketOfRow = new Uint32Array(rowCount);
   }
 
   #addAll(from: number, to: number, bucket: number): void {

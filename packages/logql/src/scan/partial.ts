@@ -1,5 +1,5 @@
 import type { Labels } from "@skald/model";
-import { Budget } from "../plan/budget.js";
+import { Budget, tooManyCells } from "../plan/budget.js";
 import { type LeafPlan, wantsTimes } from "../plan/plan.js";
 import type { LeafMode } from "../syntax/ast.js";
 import {
@@ -10,7 +10,7 @@ import {
   keepEnd,
   keepExtreme,
   keepsEnd,
-  SampleColumns,
+  type SampleColumns,
 } from "./cells.js";
 import { SeriesIndex } from "./series.js";
 
@@ -59,40 +59,64 @@ export function partialOfCells(
   };
 }
 
-/** The partial of a scan that kept every sample: ordered by series, bucket, and time if times are wanted. */
+/** The partial of a scan that kept every sample: ordered by series, bucket, and time if there are times. */
 export function partialOfSamples(
   labels: readonly Labels[],
   cells: CellTable,
   samples: SampleColumns,
-  withTimes: boolean,
 ): MetricPartial {
-  const order = cells.order();
-  const place = new Uint32Array(cells.count);
-  const bucket = new Uint32Array(samples.count);
-  let total = 0;
-  for (const cell of order) {
-    const rows = cells.rows[cell]!;
-    place[cell] = total;
-    bucket.fill(cells.bucket[cell]!, total, total + rows);
-    total += rows;
-  }
-  const value = new Float64Array(samples.count);
-  const time = withTimes ? new Float64Array(samples.count) : none;
-  const next = place.slice();
+  const sorted = new SortedSamples(cells, samples.count, samples.time.length > 0);
+  const { next, value, time } = sorted;
   for (let i = 0; i < samples.count; i++) {
     const at = next[samples.cell[i]!]!++;
     value[at] = samples.value[i]!;
-    if (withTimes) time[at] = samples.time[i]!;
+    if (time.length > 0) time[at] = samples.time[i]!;
   }
-  if (withTimes) {
-    for (const cell of order) {
-      const from = place[cell]!;
-      sortByTime(time, value, from, from + cells.rows[cell]!);
+  return sorted.finish(labels);
+}
+
+/** Samples in the order of a partial. Rows of each cell are written from `next` on, which the writer moves. */
+class SortedSamples {
+  /** By cell. */
+  readonly next: Uint32Array;
+  readonly value: Float64Array;
+  /** Empty where times are not wanted. */
+  readonly time: Float64Array;
+  readonly #cells: CellTable;
+  readonly #order: Uint32Array;
+  readonly #bucket: Uint32Array;
+
+  constructor(cells: CellTable, count: number, withTimes: boolean) {
+    this.#cells = cells;
+    this.#order = cells.order();
+    this.#bucket = new Uint32Array(count);
+    this.next = new Uint32Array(cells.count);
+    this.value = new Float64Array(count);
+    this.time = withTimes ? new Float64Array(count) : none;
+    let total = 0;
+    for (const cell of this.#order) {
+      const rows = cells.rows[cell]!;
+      this.next[cell] = total;
+      this.#bucket.fill(cells.bucket[cell]!, total, total + rows);
+      total += rows;
     }
   }
-  const start = startsOfSeries(labels.length, cells, order, (cell) => cells.rows[cell]!);
-  const columns = { start, bucket, count: none, value, extra: time, stream: none };
-  return { mode: "samples", labels, ...columns };
+
+  /** The partial, when the rows of all cells are written. */
+  finish(labels: readonly Labels[]): MetricPartial {
+    const cells = this.#cells;
+    if (this.time.length > 0) {
+      for (const cell of this.#order) {
+        const end = this.next[cell]!;
+        sortByTime(this.time, this.value, end - cells.rows[cell]!, end);
+      }
+    }
+    const rowsOf = (cell: number) => cells.rows[cell]!;
+    const start = startsOfSeries(labels.length, cells, this.#order, rowsOf);
+    const { value, time: extra } = this;
+    const columns = { start, bucket: this.#bucket, count: none, value, extra, stream: none };
+    return { mode: "samples", labels, ...columns };
+  }
 }
 
 /** Sorts the samples of [from, to) by time; equal times keep their order. */
@@ -136,10 +160,11 @@ export function combineMetricPartials(
 ): MetricPartial {
   const [first] = partials;
   if (partials.length === 1 && first !== undefined) return first;
+  const { mode } = leaf;
+  if (mode === "samples") return combineSamples(leaf, partials, budget);
   const index = new SeriesIndex(leaf.maxSeries);
-  const cells = new CellTable(leaf.mode, leaf.maxCells);
-  const samples = new SampleColumns(leaf.maxCells);
-  const withTimes = wantsTimes(leaf);
+  const cells = new CellTable(mode, leaf.maxCells);
+  const join = joinCell[mode];
   for (const partial of partials) {
     for (let s = 0; s < partial.labels.length; s++) {
       const series = index.find(partial.labels[s]!);
@@ -147,16 +172,70 @@ export function combineMetricPartials(
       const to = partial.start[s + 1] as number;
       budget.work(1 + partial.labels[s]!.names.length + to - from);
       for (let i = from; i < to; i++) {
-        const cell = cells.find(series, partial.bucket[i] as number);
-        if (leaf.mode === "samples") {
-          cells.rows[cell]! += 1;
-          samples.push(cell, partial.value[i]!, withTimes ? partial.extra[i]! : 0);
-        } else joinCell[leaf.mode](cells, cell, partial, i);
+        join(cells, cells.find(series, partial.bucket[i] as number), partial, i);
       }
     }
   }
-  if (leaf.mode !== "samples") return partialOfCells(leaf.mode, index.labels, cells);
-  return partialOfSamples(index.labels, cells, samples, withTimes);
+  return partialOfCells(mode, index.labels, cells);
+}
+
+/** Samples of one bucket stand together, so they are counted and copied as a stretch, not one by one. */
+function combineSamples(
+  leaf: LeafPlan,
+  partials: readonly MetricPartial[],
+  budget: Budget,
+): MetricPartial {
+  const index = new SeriesIndex(leaf.maxSeries);
+  const cells = new CellTable(leaf.mode, leaf.maxCells);
+  let total = 0;
+  const seriesOf = partials.map(({ labels, start, bucket }) =>
+    Uint32Array.from(labels, (own, s) => {
+      const series = index.find(own);
+      const from = start[s]!;
+      const to = start[s + 1]!;
+      budget.work(1 + own.names.length + to - from);
+      total += to - from;
+      if (total > leaf.maxCells) throw tooManyCells(leaf.maxCells);
+      forEachBucket(bucket, from, to, (of, first, end) => {
+        cells.rows[cells.find(series, of)]! += end - first;
+      });
+      return series;
+    }),
+  );
+  const sorted = new SortedSamples(cells, total, wantsTimes(leaf));
+  const { next, value, time } = sorted;
+  partials.forEach((partial, place) => {
+    seriesOf[place]!.forEach((series, s) => {
+      const { start, bucket } = partial;
+      forEachBucket(bucket, start[s]!, start[s + 1]!, (of, first, end) => {
+        const cell = cells.find(series, of);
+        let at = next[cell]!;
+        for (let i = first; i < end; i++) {
+          value[at] = partial.value[i]!;
+          if (time.length > 0) time[at] = partial.extra[i]!;
+          at++;
+        }
+        next[cell] = at;
+      });
+    });
+  });
+  return sorted.finish(index.labels);
+}
+
+/** Calls back for each stretch of equal buckets. */
+function forEachBucket(
+  bucket: Uint32Array,
+  from: number,
+  to: number,
+  visit: (bucket: number, from: number, to: number) => void,
+): void {
+  for (let first = from; first < to; ) {
+    const of = bucket[first]!;
+    let end = first + 1;
+    while (end < to && bucket[end] === of) end++;
+    visit(of, first, end);
+    first = end;
+  }
 }
 
 type JoinCell = (cells: CellTable, cell: number, partial: MetricPartial, i: number) => void;

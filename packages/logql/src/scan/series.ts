@@ -1,6 +1,7 @@
 import type { RowSelection } from "@skald/kernels";
 import {
   type Block,
+  type BlockFacts,
   detectedLevelName,
   emptyLabels,
   formatLabels,
@@ -182,6 +183,14 @@ export class PipelineSeries {
 
   get formula(): Pipeline["formula"] {
     return this.#pipeline.formula;
+  }
+
+  readsLines(facts: BlockFacts | undefined): boolean {
+    return this.#pipeline.readsLines(facts);
+  }
+
+  mayPass(facts: BlockFacts): Uint32Array | undefined {
+    return this.#run.mayPass(facts);
   }
 
   process(block: Block, streams: StreamLabels, selection: Readonly<RowSelection>): RowBatch {

@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BlockFacts,
   type BytesColumn,
   dayNs,
   formatLabels,
@@ -27,11 +28,11 @@ export interface MemoryBlock {
 
 /**
  * Builds a block from rows of one UTC day, kept in the given order: neighbours with equal labels share a run.
- * Metadata names with at most `dictionaryMax` values become dictionary columns (default 16, 0 = all are bytes).
+ * With `texts` the block knows which of its rows contain them. Metadata names with at most `dictionaryMax` values become dictionary columns (default 16, 0 = all are bytes).
  */
 export function makeBlock(
   rows: readonly PlainRow[],
-  options: { dictionaryMax?: number } = {},
+  options: { dictionaryMax?: number; texts?: readonly Uint8Array[] } = {},
 ): MemoryBlock {
   const baseNs = ((rows[0]?.ts ?? 0n) / dayNs) * dayNs;
   const streams: Labels[] = [];
@@ -55,8 +56,27 @@ export function makeBlock(
     lines: () => lines,
     metadataNames: () => [...metadata.keys()],
     metadata: (name) => metadata.get(name),
+    ...(options.texts === undefined ? {} : { facts: factsOf(lines, options.texts) }),
   };
   return { block, streams, streamLabels: (stream) => streams[stream] as Labels };
+}
+
+/** What a merged segment knows of lines. */
+function factsOf({ bytes, offsets }: BytesColumn, texts: readonly Uint8Array[]): BlockFacts {
+  return {
+    texts,
+    rowsWith: (text) => {
+      const words = new Uint32Array((offsets.length + 30) >>> 5);
+      let count = 0;
+      for (let row = 0; row + 1 < offsets.length; row++) {
+        const line = Buffer.from(bytes.subarray(offsets[row], offsets[row + 1]));
+        if (!line.includes(Buffer.from(texts[text]!))) continue;
+        words[row >> 5]! |= 1 << (row & 31);
+        count++;
+      }
+      return { count, words };
+    },
+  };
 }
 
 /** A padded column of the given values. */

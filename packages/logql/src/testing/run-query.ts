@@ -27,6 +27,8 @@ export interface Layout {
   readonly sealed: boolean;
   /** Row numbers (of the given rows) that the scans must leave out. */
   readonly excluded?: ReadonlySet<number>;
+  /** Texts whose rows every block knows. */
+  readonly texts?: readonly string[];
   /** Told of every scan of a leaf. */
   readonly onScan?: (leaf: LeafPlan) => void;
 }
@@ -108,6 +110,7 @@ function selectionOf({ memory, excluded }: LaidBlock, matchers: readonly Matcher
 
 /** Deals the rows to sources in turn, and cuts each source into blocks of one day. */
 export function layOut(rows: readonly PlainRow[], layout: Layout): LaidBlock[][] {
+  const texts = layout.texts?.map((text) => new TextEncoder().encode(text));
   const dealt = Array.from({ length: layout.sources }, (_, source) =>
     rows.map((row, i) => ({ row, i })).filter(({ i }) => i % layout.sources === source),
   );
@@ -115,16 +118,25 @@ export function layOut(rows: readonly PlainRow[], layout: Layout): LaidBlock[][]
     const byDay = groupByDay(own);
     return [...byDay.values()].flatMap((day) => {
       const ordered = layout.sealed ? sealedOrder(day) : day;
-      return chunks(ordered, layout.blockRows).map((chunk) => laidBlock(chunk, layout));
+      return chunks(ordered, layout.blockRows).map((chunk) => laidBlock(chunk, layout, texts));
     });
   });
 }
 
 type NumberedRow = { readonly row: PlainRow; readonly i: number };
 
-function laidBlock(chunk: readonly NumberedRow[], layout: Layout): LaidBlock {
+function laidBlock(
+  chunk: readonly NumberedRow[],
+  layout: Layout,
+  texts: readonly Uint8Array[] | undefined,
+): LaidBlock {
   const excluded = chunk.flatMap(({ i }, place) => (layout.excluded?.has(i) ? [place] : []));
-  return { memory: makeBlock(chunk.map(({ row }) => row)), excluded: Uint32Array.from(excluded) };
+  const options = texts === undefined ? {} : { texts };
+  const memory = makeBlock(
+    chunk.map(({ row }) => row),
+    options,
+  );
+  return { memory, excluded: Uint32Array.from(excluded) };
 }
 
 function sealedOrder(rows: readonly NumberedRow[]): NumberedRow[] {

@@ -13,7 +13,7 @@ import { formatSample } from "../go/numbers.js";
 import type { LogResult, QueryResult } from "../plan/plan.js";
 import { parseQuery } from "../syntax/parser.js";
 import type { PlainRow } from "./memory-block.js";
-import { runQuery } from "./run-query.js";
+import { type Layout, oneSource, runQuery } from "./run-query.js";
 
 const folder = fileURLToPath(new URL("../../../../test/logql", import.meta.url));
 /** Scripts count from the start of a day, so that no row lies across midnight. */
@@ -26,13 +26,28 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".test")))
     it.each(
       script.evals.map((evaluation) => [evaluation.at, evaluation.query, evaluation] as const),
     )("line %i: %s", (_at, _query, evaluation) => {
-      const got = answer(evaluation, rows);
-      const [error] = evaluation.want;
-      if (error?.startsWith("error: ") === true)
-        expect(got.join("\n").slice(0, error.length)).toBe(error);
-      else expect(got).toEqual(evaluation.want);
+      expectAnswer(answer(evaluation, rows, oneSource), evaluation.want);
+    });
+    it.each(
+      script.evals.map((evaluation) => [evaluation.at, evaluation.query, evaluation] as const),
+    )("line %i, where blocks know their rows: %s", (_at, query, evaluation) => {
+      const layout = { ...oneSource, texts: textsOf(query) };
+      expectAnswer(answer(evaluation, rows, layout), evaluation.want);
     });
   });
+}
+
+function expectAnswer(got: readonly string[], want: readonly string[]): void {
+  const [error] = want;
+  if (error?.startsWith("error: ") === true)
+    expect(got.join("\n").slice(0, error.length)).toBe(error);
+  else expect(got).toEqual(want);
+}
+
+/** Whatever a query quotes, and the word in the middle of it. */
+function textsOf(query: string): string[] {
+  const quoted = [...query.matchAll(/"([^"\\]+)"|`([^`]+)`/g)].map(([, a, b]) => a ?? b!);
+  return quoted.flatMap((text) => [text, /[a-z]{3,}/i.exec(text)?.[0] ?? text]);
 }
 
 function rowsOf(script: Script): PlainRow[] {
@@ -42,12 +57,12 @@ function rowsOf(script: Script): PlainRow[] {
   });
 }
 
-function answer(evaluation: ScriptEval, rows: readonly PlainRow[]): string[] {
+function answer(evaluation: ScriptEval, rows: readonly PlainRow[], layout: Layout): string[] {
   const { fromNs, toNs, instant, stepNs = 1_000_000_000n, query } = evaluation;
   const range = { startNs: startNs + fromNs, endNs: startNs + toNs, stepNs: instant ? 0n : stepNs };
   const params = { ...range, limit: 1000, direction: "forward" as const, intervalNs: 0n };
   try {
-    return linesOf(runQuery(parseQuery(query), rows, params));
+    return linesOf(runQuery(parseQuery(query), rows, params, layout));
   } catch (error) {
     return [`error: ${error instanceof Error ? error.message : String(error)}`];
   }

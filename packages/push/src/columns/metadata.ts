@@ -30,14 +30,16 @@ const maxMetadataNames = 64 * 1024;
 export function* resolveMetadataNames(push: RawPush): Generator<void, MetadataNames> {
   if (push.pairCount === 0) return noNames;
   const table = new NameTable(push);
-  for (let row = 0; row < push.rowCount; row += rowsPerStep) {
-    table.readRows(row, Math.min(push.rowCount, row + rowsPerStep));
-    if (row + rowsPerStep < push.rowCount) yield;
-  }
+  while (!table.readSome()) yield;
   return { ofPair: table.ofPair, raw: table.raw, names: table.names };
 }
 
 const rowsPerStep = 8192;
+/** Pairs whose name was not that of their neighbour, of which a step looks up this many: new ones take 4 us each. */
+const lookupsPerStep = 512;
+/** Names that a step sorts, and pairs that it copies. */
+const namesPerStep = 1024;
+const pairsPerStep = 8192;
 const noNames: MetadataNames = { ofPair: new Uint32Array(0), raw: [], names: [] };
 
 /** Numbers the names of a push in order of first appearance. */
@@ -46,6 +48,9 @@ class NameTable {
   readonly raw: string[] = [];
   readonly names: string[] = [];
   readonly #push: RawPush;
+  /** The next row and, if it was read in part, its next pair. */
+  #row = 0;
+  #pair = 0;
   /** Number of pairs of the last row that had any. */
   #width = 0;
   readonly #starts: number[] = [];
@@ -59,28 +64,42 @@ class NameTable {
     this.ofPair = new Uint32Array(push.pairCount);
   }
 
-  readRows(from: number, to: number): void {
-    const { bytes, metaStart, metaNameStart, metaNameLength } = this.#push;
+  /** Reads the next rows or, of rows with many new names, the next pairs; true after the last. */
+  readSome(): boolean {
+    const { bytes, rowCount, metaStart, metaNameStart, metaNameLength } = this.#push;
     const { ofPair } = this;
+    const to = Math.min(rowCount, this.#row + rowsPerStep);
     let width = this.#width;
-    for (let row = from; row < to; row++) {
+    let lookups = 0;
+    for (let row = this.#row; row < to; row++) {
       const start = metaStart[row]!;
       const end = metaStart[row + 1]!;
-      for (let pair = start; pair < end; pair++) {
+      for (let pair = Math.max(start, this.#pair); pair < end; pair++) {
         const at = metaNameStart[pair]!;
         const length = metaNameLength[pair]!;
         const guess = pair - width;
-        ofPair[pair] =
+        if (
           pair - start < width &&
           metaNameLength[guess] === length &&
           (metaNameStart[guess] === at ||
             equalBytes(bytes, metaNameStart[guess]!, bytes, at, length))
-            ? ofPair[guess]!
-            : this.#indexOf(at, length);
+        ) {
+          ofPair[pair] = ofPair[guess]!;
+          continue;
+        }
+        if (lookups++ === lookupsPerStep) {
+          this.#row = row;
+          this.#pair = pair;
+          this.#width = width;
+          return false;
+        }
+        ofPair[pair] = this.#indexOf(at, length);
       }
       if (end > start) width = end - start;
     }
+    this.#row = to;
     this.#width = width;
+    return to === rowCount;
   }
 
   #indexOf(start: number, length: number): number {
@@ -171,13 +190,16 @@ export function* assembleMetadata(
     // All starts are 0.
     return { ...noMetadata, metaStart: raw.metaStart.subarray(0, levels.length + 1) };
   }
-  const columns = new PairColumns(raw, names);
+  const columns = new PairColumns(raw, names, yield* ranksOf(names.names));
   const metaStart = new Uint32Array(levels.length + 1);
+  let nextStep = pairsPerStep;
   for (let row = 0; row < levels.length; row++) {
     const code = levels[row]!;
     columns.copyRow(kept === undefined ? row : kept[row]!, code !== 0 && code !== levelInMetadata);
     metaStart[row + 1] = columns.count;
-    if (row % rowsPerStep === rowsPerStep - 1) yield;
+    if (columns.count < nextStep && row % rowsPerStep !== rowsPerStep - 1) continue;
+    nextStep = columns.count + pairsPerStep;
+    yield;
   }
   return { metaStart, ...columns.finish() };
 }
@@ -207,16 +229,16 @@ class PairColumns {
   /** By rank: the number plus one, 0 before the first pair. */
   readonly #numberOfRank: Uint32Array;
 
-  constructor(raw: RawPush, names: MetadataNames) {
+  constructor(raw: RawPush, names: MetadataNames, rankOf: Uint32Array) {
     this.#raw = raw;
     this.#names = names;
+    this.#rankOf = rankOf;
     const { pairCount } = raw;
     const columns = new ArrayBuffer(12 * pairCount);
     this.#name = new Uint32Array(columns, 0, pairCount);
     this.#valueStart = new Uint32Array(columns, 4 * pairCount, pairCount);
     this.#valueLength = new Uint32Array(columns, 8 * pairCount, pairCount);
     this.#numberOf = new Uint32Array(names.names.length);
-    this.#rankOf = ranksOf(names.names);
     this.#numberOfRank = new Uint32Array(names.names.length);
   }
 
@@ -314,11 +336,44 @@ class PairColumns {
 /** Rows of more pairs are sorted as a whole. */
 const maxInsertedPairs = 64;
 
-/** The rank of each name when all are sorted; equal names share one. */
-function ranksOf(names: readonly string[]): Uint32Array {
+/** The rank of each name when all are sorted; equal names share one. Yields where other work may run first. */
+function* ranksOf(names: readonly string[]): Generator<void, Uint32Array> {
   if (names.length <= maxComparedNames) return comparedRanksOf(names);
-  const ranks = new Map([...new Set(names)].sort().map((name, rank) => [name, rank]));
-  return Uint32Array.from(names, (name) => ranks.get(name) as number);
+  const order = yield* sortedOrder(names);
+  const ranks = new Uint32Array(names.length);
+  let rank = 0;
+  for (let i = 1; i < order.length; i++) {
+    if (names[order[i]!] !== names[order[i - 1]!]) rank++;
+    ranks[order[i]!] = rank;
+  }
+  return ranks;
+}
+
+/** The indexes of names, sorted by name: sorts runs and merges them, with a pause between two steps. */
+function* sortedOrder(names: readonly string[]): Generator<void, Uint32Array> {
+  const count = names.length;
+  let order = Uint32Array.from({ length: count }, (_, i) => i);
+  for (let from = 0; from < count; from += namesPerStep) {
+    order.subarray(from, from + namesPerStep).sort((a, b) => (names[a]! < names[b]! ? -1 : 1));
+    if (count > namesPerStep) yield;
+  }
+  for (let width = namesPerStep; width < count; width *= 2) {
+    const merged = new Uint32Array(count);
+    for (let to = 0; to < count; ) {
+      let left = to;
+      let right = Math.min(to + width, count);
+      const leftEnd = right;
+      const rightEnd = Math.min(to + 2 * width, count);
+      for (; to < rightEnd; to++) {
+        const isLeft =
+          right === rightEnd || (left < leftEnd && names[order[left]!]! <= names[order[right]!]!);
+        merged[to] = order[isLeft ? left++ : right++]!;
+        if (to % pairsPerStep === pairsPerStep - 1) yield;
+      }
+    }
+    order = merged;
+  }
+  return order;
 }
 
 /** Up to this many names, comparing each with each is faster than sorting. */

@@ -26,9 +26,9 @@ const tasksPerThread = 4;
 /** Tasks for each thread that large ones leave enough for. */
 const leftPerThread = 2;
 const maxSources = 64;
-/** A task is at most this many times as large as one that reads everything. */
-const maxGrowth = 64;
-/** The least growth of a task, as a share of the growth that it may have, while enough is left. */
+/** A task is at most this many times as large as one that reads everything: asking filters and headers takes time too. */
+const maxGrowth = 256;
+/** The least growth of a task, as a share of the growth that it may have: sending smaller ones takes longer than they run. */
 const minGrowth = 1 / 4;
 /** Bytes of lines of a segment whose headers take as long to look at as one to be read. */
 const headerShare = 1 / 32;
@@ -88,12 +88,15 @@ export class TaskCutter {
     // What one thread reads in no time is not worth cutting.
     const whole = this.#options.split ? Math.max(share, this.#options.taskBytes) : size;
     const parts = Math.max(1, Math.round(size / whole));
-    const task = parts > 1 || this.#from > 0 ? this.#part(first, parts) : this.#some(first, share);
+    const task = parts > 1 ? this.#part(first, parts) : this.#some(first, share);
     this.#left -= task.bytes;
     return task;
   }
 
-  /** Tells what a task read. */
+  /**
+   * Tells what a task read. The index of a source, which could tell it before, is open only where the source is scanned. All parts of a
+   * source read the same share of it.
+   */
   learn({ bytes }: QueryTask, stats: ReadStats): void {
     this.#given += bytes;
     this.#read += stats.headBytes + stats.decompressedBytes;
@@ -116,22 +119,20 @@ export class TaskCutter {
     if (!split || onlyHeaders || this.#given === 0) return this.#least;
     const growth = Math.min(maxGrowth, this.#given / (this.#read + 1));
     const fair = this.#left / (this.#options.threads * leftPerThread);
-    const whole = this.#left / this.#options.threads;
-    const least = Math.max(this.#least, Math.min(this.#least * growth * minGrowth, whole));
+    const least = this.#least * Math.max(1, growth * minGrowth);
     return Math.max(least, Math.min(this.#options.taskBytes * growth, fair));
   }
 
-  /** The next of equal parts of what is left of a source. */
+  /** The next of several equal parts of what is left of a source. */
   #part(source: PlannedSource, parts: number): QueryTask {
     const from = this.#from;
-    const to = parts === 1 ? 1 : from + (1 - from) / parts;
+    const to = from + (1 - from) / parts;
     this.#from = to;
-    if (to === 1) this.#leave();
     const bytes = this.#sizeOf(source.ref) * (to - from);
     return { side: source.side, sources: [{ source, part: { from, to } }], bytes };
   }
 
-  /** Sources of the place of the first that are a share together; one at least. */
+  /** What is left of the first source, and others of its place, as many as are a share together. */
   #some(first: PlannedSource, share: number): QueryTask {
     const { side } = first;
     const isNear = (source: PlannedSource | undefined): source is PlannedSource =>
@@ -139,10 +140,11 @@ export class TaskCutter {
     const sources: TaskSource[] = [];
     let bytes = 0;
     for (let source = this.peek(); isNear(source); source = this.peek()) {
-      const size = this.#sizeOf(source.ref);
+      const from = this.#from;
+      const size = this.#sizeOf(source.ref) * (1 - from);
       const isFull = sources.length === maxSources || bytes + size > share;
       if (sources.length > 0 && isFull) break;
-      sources.push({ source });
+      sources.push(from === 0 ? { source } : { source, part: { from, to: 1 } });
       bytes += size;
       this.#leave();
     }

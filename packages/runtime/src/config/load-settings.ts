@@ -1,6 +1,9 @@
+import { invalidArgument } from "@skald/model";
+import type { z } from "zod";
+import type { Values } from "./field.js";
 import { type CommandFlag, FlagReader } from "./flag-reader.js";
 import { type ConfigTree, formatConfig, formatHelp } from "./print.js";
-import { type SectionNode, Settings } from "./settings.js";
+import { readSchema, type SectionNode, Settings } from "./settings.js";
 import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "./undeclared.js";
 import { YamlReader } from "./yaml-reader.js";
 
@@ -232,4 +235,22 @@ function closingBrace(text: string, from: number): number {
     else if (text[i] === "\n") return -1;
   }
   return -1;
+}
+
+/** Reads a file of its own kind by its schema; throws all that is wrong with it, unknown keys too. */
+export function readFileBySchema<S extends z.ZodObject>(
+  text: string,
+  file: string,
+  schema: S,
+): Values<S> {
+  const settings = new Settings(readSchema(schema));
+  const reader = new YamlReader(text, {
+    ...{ file, unknownKeys: "problem", ignored: new IgnoredKeys([]) },
+    knownPaths: settings.leaves.keys(),
+  });
+  const give = (leaf: { readonly path: string }, value: unknown, origin: string) =>
+    settings.give(leaf.path, { value, origin });
+  if (reader.root !== undefined) reader.readSection(reader.root, settings.root, give);
+  if (reader.problems.length > 0) throw invalidArgument(reader.problems.join("; "));
+  return settings.build() as Values<S>;
 }

@@ -1,6 +1,6 @@
 import type { ScanOutcome, ScanTask } from "@skald/contracts";
 import { keepsEveryRow, type LogPlan, type LogScan, startLogScan } from "@skald/logql";
-import type { ReadStats } from "@skald/model";
+import type { Block, ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
 import { countWithin } from "../source/row-mask.js";
@@ -10,13 +10,11 @@ import {
   type Candidate,
   candidatesOf,
   countRead,
-  countWanted,
   rangeOf,
   type SourceView,
   selectionOf,
   startStats,
   viewOf,
-  withoutRefused,
 } from "../source/view.js";
 
 /** The sequence number of a row is its source's number times this, plus its block. */
@@ -43,6 +41,9 @@ export function scanLog(
   return { partial, stats, streams };
 }
 
+/** A scan of more blocks of a segment does not keep them. */
+const maxKeptBlocks = 16;
+
 interface LogRun {
   readonly scan: LogScan;
   readonly plan: LogPlan;
@@ -53,20 +54,24 @@ interface LogRun {
 function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): void {
   const { source, sequence } = view;
   const backward = plan.direction === "backward";
-  const candidates = candidatesOf(view, rangeOf(plan), stats);
-  const wanted = withoutRefused(view, candidates, scan.formula, stats);
-  countWanted(stats, wanted, scan.needs.lines);
-  const ordered = wanted.sort(byBestTime(plan.direction));
-  const reader = new BlockReader(source, scan.needs, ordered, context.memory);
+  const candidates = candidatesOf(view, rangeOf(plan), { stats, formula: scan.formula });
+  const ordered = candidates.sort(byBestTime(plan.direction));
+  if (scan.needs.lines) for (const { lineBytes } of ordered) stats.wantedBytes += lineBytes;
+  const isSmall = ordered.length <= maxKeptBlocks && source.kind === "segment";
+  const kept = isSmall && keepsEveryRow(plan) ? context.kept : undefined;
+  const unread = kept ? ordered.filter(({ block }) => !kept.has(source, block)) : ordered;
+  const reader = new BlockReader(source, scan.needs, unread, kept ? undefined : context.memory);
   try {
     for (const candidate of ordered) {
       const best = source.baseNs + BigInt(backward ? candidate.maxTime : candidate.minTime);
       const worst = scan.worstTime();
       if (worst !== undefined && (backward ? best < worst : best > worst)) break;
       context.check();
-      const block = reader.read(candidate.block);
       const rank = sequence * maxBlocksPerSource + candidate.block;
-      scan.addBlock(block, view.streams, selectionOf(view, candidate), rank);
+      const add = (block: Block) =>
+        scan.addBlock(block, view.streams, selectionOf(view, candidate), rank);
+      if (kept === undefined) add(reader.read(candidate.block));
+      else kept.read(source, candidate.block, reader, add);
       countRead(stats, view, candidate, scan.needs.lines);
     }
   } finally {

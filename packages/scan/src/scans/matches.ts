@@ -13,7 +13,6 @@ import {
   type SourceView,
   selectionOf,
   viewOf,
-  withoutRefused,
 } from "../source/view.js";
 
 /** The rows of each filter, and the number of all rows of the source. */
@@ -67,7 +66,7 @@ export function lookOf(
   };
   const view = viewWithout(viewOf(source, { ref, sequence: 0 }, plan), unless);
   const match = new RowMatch({ log, nowNs, fromNs, toNs, check });
-  const candidates = withoutRefused(view, candidatesOf(view, rangeOf(plan)), match.formula);
+  const candidates = candidatesOf(view, rangeOf(plan), { formula: match.formula });
   const from = Number(fromNs - source.baseNs);
   const to = Number(toNs - source.baseNs);
   const isKnown = ({ minTime, maxTime }: Candidate) =>
@@ -94,12 +93,7 @@ function matchesOf({ view, match, candidates, isKnown }: MatchLook, context: Sca
   } finally {
     reader.close();
   }
-  // Runs that were searched for come in the order of their streams.
-  const order = blocks.map((_, i) => i).sort((a, b) => blocks[a]! - blocks[b]!);
-  return {
-    blocks: Uint32Array.from(order, (i) => blocks[i]!),
-    rows: order.map((i) => rows[i]!),
-  };
+  return { blocks: Uint32Array.from(blocks), rows };
 }
 
 function viewWithout(view: SourceView, unless: NonNullable<RowFilter["unless"]>): SourceView {

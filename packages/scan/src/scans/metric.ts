@@ -10,16 +10,15 @@ import {
   startLogScan,
   startMetricScan,
 } from "@skald/logql";
-import type { NeedleFormula, ReadStats, RunTable } from "@skald/model";
+import { emptyReadStats, type NeedleFormula, type ReadStats, type RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
-import { BlockReader, type ScanContext } from "../source/block-reader.js";
+import { BlockReader, readsLines, type ScanContext } from "../source/block-reader.js";
 import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
   candidateOf,
   candidatesOf,
   countRead,
-  countWanted,
   type RunCounter,
   rangeOf,
   type SourceView,
@@ -40,15 +39,15 @@ export function scanMetric(
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {
-    // Making a candidate takes longer than counting a run.
-    const counter =
-      scans.unfiltered === undefined ? undefined : runCounter(scans.unfiltered, view, context);
-    const candidates = candidatesOf(view, rangeOf(plan), stats, counter);
-    if (counter !== undefined) {
-      readCandidates({ plan, scan: scans.unfiltered!, candidates }, view, stats, context);
+    const scan = scans.unfiltered;
+    if (scan !== undefined) {
+      // Making a candidate takes longer than counting a run.
+      const isCounted = runCounter(scan, view, context);
+      const candidates = candidatesOf(view, rangeOf(plan), { stats, isCounted });
+      readCandidates({ plan, scan, candidates }, view, stats, context);
       continue;
     }
-    for (const { plan, scan, candidates: own } of scans.split(view, candidates, stats)) {
+    for (const { plan, scan, candidates: own } of scans.split(view, stats)) {
       const left = uncounted(scan, view, own, context);
       stats.countedBlocks += own.length - left.length;
       readCandidates({ plan, scan, candidates: left }, view, stats, context);
@@ -67,7 +66,6 @@ function readCandidates(
   context: ScanContext,
 ): void {
   if (candidates.length === 0) return;
-  countWanted(stats, candidates, scan.needs.lines);
   const reader = new BlockReader(view.source, scan.needs, candidates, context.memory);
   try {
     for (const candidate of candidates) {
@@ -77,7 +75,9 @@ function readCandidates(
       } catch (error) {
         throw withAllLabels(error, { plan, view, candidate, context });
       }
-      countRead(stats, view, candidate, scan.needs.lines);
+      const lines = reader.readsLines(candidate.block);
+      countRead(stats, view, candidate, lines);
+      if (lines) stats.wantedBytes += candidate.lineBytes;
     }
   } finally {
     stats.compressedBytes += reader.readBytes;
@@ -201,41 +201,42 @@ export function measureScan(
   context: Pick<ScanContext, "check">,
 ): Measured {
   const find = "log" in plan ? logBlocks(plan) : metricBlocks(plan, context);
-  let [bytes, blocks, blocksToRead] = [0, 0, 0];
+  const stats = emptyReadStats();
+  let [bytes, blocksToRead] = [0, 0];
   for (const scanned of sources) {
     context.check();
     const view = viewOf(open(scanned.ref), scanned, plan);
-    const candidates = candidatesOf(view, rangeOf(plan));
-    blocks += candidates.length;
-    for (const { read, lines } of find(view, candidates)) {
-      blocksToRead += read.length;
-      if (lines) bytes += read.reduce((sum, { lineBytes }) => sum + lineBytes, 0);
+    for (const { candidates, hasLines } of find(view, stats)) {
+      blocksToRead += candidates.length;
+      for (const { block, lineBytes } of candidates) if (hasLines(block)) bytes += lineBytes;
     }
   }
-  return { bytes, blocks, blocksToRead };
+  return { bytes, blocks: stats.blocks, blocksToRead };
 }
 
-/** Blocks that are read, with their lines or without. */
+/** Blocks that are read, and whether their lines are. */
 interface BlocksToRead {
-  readonly read: readonly Candidate[];
-  readonly lines: boolean;
+  readonly candidates: readonly Candidate[];
+  readonly hasLines: (block: number) => boolean;
 }
 
-type FindBlocks = (view: SourceView, candidates: Candidate[]) => readonly BlocksToRead[];
+type FindBlocks = (view: SourceView, stats: ReadStats) => readonly BlocksToRead[];
 
 function logBlocks(plan: LogPlan): FindBlocks {
   const { needs, formula } = startLogScan(plan);
-  const { lines } = needs;
-  return (view, candidates) => [{ read: withoutRefused(view, candidates, formula), lines }];
+  const hasLines = () => needs.lines;
+  return (view, stats) => [
+    { candidates: candidatesOf(view, rangeOf(plan), { formula, stats }), hasLines },
+  ];
 }
 
 function metricBlocks(plan: LeafPlan, context: Pick<ScanContext, "check">): FindBlocks {
   const scans = new MetricScans(plan);
-  return (view, candidates) =>
-    scans.split(view, candidates).map(({ scan, candidates }) => {
-      const read = uncounted(scan, view, candidates, context);
-      return { read, lines: scan.needs.lines };
-    });
+  return (view, stats) =>
+    scans.split(view, stats).map(({ scan, candidates }) => ({
+      candidates: uncounted(scan, view, candidates, context),
+      hasLines: (block) => readsLines(view.source, scan.needs, block),
+    }));
 }
 
 /** A scan of a leaf, or of the leaf without the filters that some blocks do not need. */
@@ -280,9 +281,10 @@ export class MetricScans {
     return this.#refused.length === 0 && scan.formula === undefined ? scan : undefined;
   }
 
-  /** Splits the candidates that may have a row that counts by the scan that they need. */
-  split(view: SourceView, candidates: Candidate[], stats?: ReadStats): ScanPart[] {
-    const wanted = withoutRefused(view, candidates, this.#whole.scan.formula, stats);
+  /** The blocks of a view that may have a row that counts, by the scan that they need. */
+  split(view: SourceView, stats?: ReadStats): ScanPart[] {
+    const { formula } = this.#whole.scan;
+    const wanted = candidatesOf(view, rangeOf(this.#plan), { stats, formula });
     const held = new Set<Candidate>();
     if (this.#refused.length === 0) return [{ ...this.#whole, candidates: wanted }];
     for (const formula of this.#refused) {

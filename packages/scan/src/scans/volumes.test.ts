@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { VolumePlan } from "@skald/contracts";
 import { formatLabels, type Matcher } from "@skald/model";
-import { openHead } from "../source/source.js";
+import { type LocalRef, openSegmentFile } from "@skald/storage";
+import { type OpenSource, openHead, segmentSource } from "../source/source.js";
 import {
   contextOf,
   countReads,
@@ -10,7 +11,7 @@ import {
   sampleMask,
   sampleSources,
 } from "../testing/scans.js";
-import { makeHead, row, testDayNs } from "../testing/sources.js";
+import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "../testing/sources.js";
 import { scanVolumes } from "./volumes.js";
 
 const { refs, open, close } = sampleSources();
@@ -118,6 +119,38 @@ describe.each(refs)("scanVolumes over %s", (_name, ref) => {
     expect(() => scan(planOf({}, { maxGroups: 1 }))).toThrow(
       "the query hit the max number of series limit (limit: 1 series)",
     );
+  });
+});
+
+describe("bytes", () => {
+  const { path, remove } = makeDirectory();
+  afterAll(remove);
+  const rows = ["a", "bbb", "ccccc"].map((line, i) =>
+    row("x", i * 10 * ms, line, i === 1 ? {} : { k: "v".repeat(i), detected_level: "info" }),
+  );
+  // The first row has no k, because an empty value is none.
+  const sizes = [1 + 18, 3, 5 + 3 + 18];
+  const segment = makeSegment(path, rows, { id: "s" });
+  const opened = openSegmentFile(segment);
+  afterAll(opened.close);
+
+  it.each([
+    ["a segment", segment, () => segmentSource(opened.segment)],
+    ["a head", makeHead(rows, { id: "h", rowsPerBlock: 3 }), openHead],
+  ] as const)("are those of lines and structured metadata, in %s", (_, ref, open) => {
+    const bytesOf = (more = {}) => {
+      const sources = [{ ref: ref as LocalRef, sequence: 0, ...more }];
+      return [...scanVolumes({ plan: planOf(), sources }, open as OpenSource, context).bytes];
+    };
+    expect(bytesOf()).toEqual([sizes[0]! + sizes[1]! + sizes[2]!]);
+    // What another source has in part is counted row by row.
+    for (const [left, want] of sizes.entries()) {
+      const others = [0, 1, 2].filter((one) => one !== left);
+      const mask = { blocks: Uint32Array.of(0), rows: [Uint32Array.from(others)] };
+      expect(bytesOf({ mask })).toEqual([want]);
+    }
+    const mask = { blocks: Uint32Array.of(0), rows: [Uint32Array.of(0, 1, 2)] };
+    expect(bytesOf({ mask })).toEqual([]);
   });
 });
 

@@ -5,8 +5,9 @@ import type {
   VolumePlan,
   VolumeTask,
 } from "@skald/contracts";
-import { forEachStretch } from "@skald/logql";
+import { type ColumnNeeds, forEachStretch } from "@skald/logql";
 import {
+  type Block,
   emptyLabels,
   formatLabels,
   invalidArgument,
@@ -15,7 +16,7 @@ import {
 } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
-import type { OpenSource } from "../source/source.js";
+import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
   candidateOf,
@@ -29,8 +30,9 @@ import {
 import { StreamHashes } from "./collect-streams.js";
 
 /**
- * Counts rows and bytes of lines by labels and buckets of time. Headers count runs within one bucket; times count the rows of
- * other runs, and in a segment each of them has the same share of the run's bytes. Throws invalid_argument when there are too many groups.
+ * Counts rows and bytes, of lines and structured metadata, by labels and buckets of time. Headers count runs within one bucket.
+ * Times count the rows of other runs, and in a segment each of them has the same share of the run's bytes. Runs with rows that
+ * another source has are counted row by row. Throws invalid_argument when there are too many groups.
  */
 export function scanVolumes(
   { plan, sources }: VolumeTask<LocalRef>,
@@ -44,27 +46,33 @@ export function scanVolumes(
   let blocks = 0;
   for (const view of views) {
     const scan = { table, plan, view, stats, context };
-    const { cut, counted } = countRuns(scan);
+    const { cut, counted, shared } = countRuns(scan);
     const counting = new Set(counted);
     countRows(scan, cut, counting);
+    countRows(scan, shared, counting, wholeRows);
     blocks += counting.size;
     if (plan.countsStreams) addStreams(streams, view, table);
   }
   return { ...table.finish(), blocks, streams: streams.take(), stats };
 }
 
-/** Finds the blocks with runs that headers cannot count. */
+/** Finds the blocks with runs that headers cannot count: those that buckets cut, and those that may be read row by row. */
 export function cutBlocks(
   view: SourceView,
   plan: VolumePlan,
   { check }: Pick<ScanContext, "check">,
 ) {
   const cursor = new Buckets(plan, view.source.baseNs);
-  return candidatesOf(view, plan).filter(({ block, runs }) => {
+  const cut: Candidate[] = [];
+  const shared: Candidate[] = [];
+  for (const candidate of candidatesOf(view, plan)) {
     check();
+    const { block, runs } = candidate;
     const { minTime, maxTime } = view.source.runs(block);
-    return runs.some((run) => !cursor.holds(minTime[run]!, maxTime[run]!));
-  });
+    if (view.excludedOf(block) !== undefined) shared.push(candidate);
+    else if (runs.some((run) => !cursor.holds(minTime[run]!, maxTime[run]!))) cut.push(candidate);
+  }
+  return { cut, shared };
 }
 
 interface VolumeScan {
@@ -75,72 +83,118 @@ interface VolumeScan {
   readonly context: ScanContext;
 }
 
-/** Counts runs from headers. Returns the blocks with such runs, and the blocks with runs that are left. */
+/** What rows are measured by that another source has in part. */
+export const wholeRows: ColumnNeeds = { timestamps: true, lines: true, metadata: true };
+
+/**
+ * Counts runs from headers. Returns the blocks with such runs, those with runs that buckets cut, and those with runs of which
+ * another source has some rows.
+ */
 function countRuns({ table, plan, view, stats, context }: VolumeScan) {
   const { source } = view;
   const cursor = new Buckets(plan, source.baseNs);
   const cut: Candidate[] = [];
+  const shared: Candidate[] = [];
   const counted: number[] = [];
   table.open(view);
-  for (const { block, runs } of candidatesOf(view, plan, stats)) {
+  for (const { block, runs } of candidatesOf(view, plan, { stats })) {
     context.check();
     const header = source.runs(block);
     const hasExcluded = view.excludedOf(block) !== undefined;
+    const metadata = metadataBytesOf(source, block);
+    const others: number[] = [];
     const left = runs.filter((run) => {
-      if (!cursor.holds(header.minTime[run]!, header.maxTime[run]!)) return true;
-      const all = header.rowStart[run + 1]! - header.rowStart[run]!;
-      const rows = all - (hasExcluded ? view.excludedIn(block, run) : 0);
-      // The lengths of lines in memory cost nothing.
-      if (rows < all && source.kind === "head") return true;
-      const bytes = rows === all ? header.lineBytes[run]! : (header.lineBytes[run]! * rows) / all;
-      table.add(header.stream[run]!, cursor.bucket, rows, bytes);
+      const isWithin = cursor.holds(header.minTime[run]!, header.maxTime[run]!);
+      const rows = header.rowStart[run + 1]! - header.rowStart[run]!;
+      const excluded = hasExcluded ? view.excludedIn(block, run) : 0;
+      if (excluded > 0 && excluded < rows) {
+        others.push(run);
+        return false;
+      }
+      if (!isWithin) return true;
+      const bytes = header.lineBytes[run]! + (metadata?.[run] ?? 0);
+      const isCounted = excluded === 0;
+      table.add(header.stream[run]!, cursor.bucket, isCounted ? rows : 0, isCounted ? bytes : 0);
       return false;
     });
-    if (left.length < runs.length) counted.push(block);
+    if (left.length + others.length < runs.length) counted.push(block);
     if (left.length > 0) cut.push(candidateOf(block, left, header));
+    if (others.length > 0) shared.push(candidateOf(block, Uint32Array.from(others), header));
   }
-  return { cut, counted };
+  return { cut, counted, shared };
 }
 
-/** Counts the rows of runs that lie in several buckets, or partly outside the range, by their times. */
+function metadataBytesOf(source: Source, block: number): Float64Array | undefined {
+  return source.metadataNames(block).length === 0 ? undefined : source.metadataBytes(block);
+}
+
+/**
+ * Counts the rows of runs that lie in several buckets, or partly outside the range, by their times: each by its own bytes when
+ * they are in memory or read, else by its share of the run.
+ */
 function countRows(
   { table, plan, view, stats, context }: VolumeScan,
   cut: readonly Candidate[],
   counted: Set<number>,
+  needs: ColumnNeeds = onlyTimestamps,
 ): void {
   const { source } = view;
   const cursor = new Buckets(plan, source.baseNs);
-  const reader = new BlockReader(source, onlyTimestamps, cut, context.memory);
+  const reader = new BlockReader(source, needs, cut, context.memory);
   try {
     for (const candidate of cut) {
       context.check();
       const { block } = candidate;
       const read = reader.read(block);
       const times = read.timestamps();
-      const offsets = source.kind === "head" ? read.lines().offsets : undefined;
+      const isExact = source.kind === "head" || needs.lines;
+      const offsets = isExact ? read.lines().offsets : undefined;
+      const pairs = isExact ? metadataOffsetsOf(source, read, block) : undefined;
+      const metadata = isExact ? undefined : metadataBytesOf(source, block);
       const { stream, rowStart, lineBytes } = source.runs(block);
       forEachStretch(
         { runs: source.runs(block) },
         selectionOf(view, candidate),
         (run, from, to) => {
-          const share = lineBytes[run]! / (rowStart[run + 1]! - rowStart[run]!);
+          const runBytes = lineBytes[run]! + (metadata?.[run] ?? 0);
+          const share = runBytes / (rowStart[run + 1]! - rowStart[run]!);
           for (let row = from; row < to; ) {
             const isAsked = cursor.seek(times[row]!);
             const first = row++;
             while (row < to && cursor.isSame(times[row]!)) row++;
             if (!isAsked) continue;
+            const own = pairs === undefined ? 0 : pairs[row]! - pairs[first]!;
             const bytes =
-              offsets === undefined ? share * (row - first) : offsets[row]! - offsets[first]!;
+              offsets === undefined ? share * (row - first) : offsets[row]! - offsets[first]! + own;
             table.add(stream[run]!, cursor.bucket, row - first, bytes);
             counted.add(block);
           }
         },
       );
-      countRead(stats, view, candidate, false);
+      countRead(stats, view, candidate, needs.lines);
     }
   } finally {
     reader.close();
   }
+}
+
+/** Bytes of the structured metadata of all rows before each row of a block; undefined when it has none. */
+function metadataOffsetsOf(source: Source, read: Block, block: number): Float64Array | undefined {
+  const names = source.metadataNames(block);
+  if (names.length === 0) return undefined;
+  if (source.metadataOffsets !== undefined) return source.metadataOffsets(block);
+  const sums = new Float64Array(read.rowCount + 1);
+  for (const name of names) {
+    const column = read.metadata(name);
+    if (column?.kind !== "bytes") continue;
+    const nameBytes = Buffer.byteLength(name);
+    for (let row = 0; row < read.rowCount; row++) {
+      const length = column.offsets[row + 1]! - column.offsets[row]!;
+      if (length > 0) sums[row + 1]! += nameBytes + length;
+    }
+  }
+  for (let row = 0; row < read.rowCount; row++) sums[row + 1]! += sums[row]!;
+  return sums;
 }
 
 function addStreams(streams: StreamHashes, { source, selected }: SourceView, table: VolumeTable) {

@@ -7,6 +7,7 @@ import {
   type PageSet,
   SlotsMissing,
 } from "@skald/storage";
+import type { KeptBlocks } from "./kept-blocks.js";
 import type { Source } from "./source.js";
 
 /** Blocks whose pages are fetched with one read per column: about 4 MiB of raw lines. */
@@ -29,14 +30,25 @@ export interface ScanContext {
   readonly check: () => void;
   /** Takes the decompressed pages; fresh memory takes them when absent. */
   readonly memory?: ScanMemory;
+  /** Where blocks of small log queries are kept, if at all. */
+  readonly kept?: KeptBlocks;
 }
 
 /** The needs of a scan that looks at times alone. */
 export const onlyTimestamps: ColumnNeeds = { timestamps: true, lines: false, metadata: [] };
 
 /** The columns that a scan needs, as storage names them. */
-export function columnsOf({ metadata, ...needs }: ColumnNeeds): ColumnSelection {
-  return { ...needs, metadata: metadata === true ? "all" : metadata };
+export function columnsOf({ lines, metadata, timestamps }: ColumnNeeds): ColumnSelection {
+  return { lines, timestamps, metadata: metadata === true ? "all" : metadata };
+}
+
+/** Whether a scan needs the lines of a block. */
+export function readsLines(
+  source: Source,
+  { lines, linesOf }: ColumnNeeds,
+  block: number,
+): boolean {
+  return lines && (linesOf === undefined || linesOf(source.facts(block)));
 }
 
 /**
@@ -46,7 +58,7 @@ export function columnsOf({ metadata, ...needs }: ColumnNeeds): ColumnSelection 
  */
 export class BlockReader {
   readonly #source: Source;
-  readonly #columns: ColumnSelection;
+  readonly #needs: ColumnNeeds;
   readonly #memory: ScanMemory | undefined;
   /** Blocks of the scan whose pages are still to be fetched. */
   readonly #wanted: Set<number>;
@@ -64,7 +76,7 @@ export class BlockReader {
     memory?: ScanMemory,
   ) {
     this.#source = source;
-    this.#columns = columnsOf(needs);
+    this.#needs = needs;
     this.#wanted = new Set(wanted.map(({ block }) => block));
     this.#memory = memory;
   }
@@ -80,6 +92,11 @@ export class BlockReader {
     return this.#source.kind === "segment" ? withLazyMetadata(read) : read;
   }
 
+  /** Whether the scan needs the lines of a block. */
+  readsLines(block: number): boolean {
+    return readsLines(this.#source, this.#needs, block);
+  }
+
   /** Gives all memory back, that of the last block included. */
   close(): void {
     this.#release();
@@ -92,10 +109,12 @@ export class BlockReader {
   #fetch(block: number): Fetched {
     let from = block;
     let to = block + 1;
-    while (to - from < this.#ahead && this.#wanted.has(to)) to++;
-    while (to - from < this.#ahead && this.#wanted.has(from - 1)) from--;
+    const lines = this.readsLines(block);
+    const isNext = (one: number) => this.#wanted.has(one) && this.readsLines(one) === lines;
+    while (to - from < this.#ahead && isNext(to)) to++;
+    while (to - from < this.#ahead && isNext(from - 1)) from--;
     const buffers: Uint8Array[] = [];
-    const pages = this.#readPages({ from, to }, buffers);
+    const pages = this.#readPages({ from, to }, columnsOf({ ...this.#needs, lines }), buffers);
     this.readBytes += pages?.sizeBytes ?? 0;
     const fetched = { pages, buffers, left: to - from };
     for (let one = from; one < to; one++) {
@@ -107,16 +126,21 @@ export class BlockReader {
   }
 
   /** Throws SlotsMissing for missing pages and for as many bytes behind them as were read already. */
-  #readPages(blocks: BlockRange, buffers: Uint8Array[]): PageSet | undefined {
+  #readPages(
+    blocks: BlockRange,
+    columns: ColumnSelection,
+    buffers: Uint8Array[],
+  ): PageSet | undefined {
     try {
-      return this.#source.readPages(blocks, this.#columns, this.#recording(buffers));
+      return this.#source.readPages(blocks, columns, this.#recording(buffers));
     } catch (error) {
       const { cached } = this.#source;
       if (cached === undefined || !(error instanceof SlotsMissing)) throw error;
       for (const buffer of buffers) this.#memory?.give(buffer);
       const asked = Array.from({ length: blocks.to - blocks.from }, (_, i) => blocks.from + i);
+      const wanted = [...this.#wanted].filter((one) => this.readsLines(one) === columns.lines);
       const maxBytes = Math.max(minMissingBytes, this.readBytes);
-      throw new SlotsMissing(cached.missing([...asked, ...this.#wanted], this.#columns, maxBytes));
+      throw new SlotsMissing(cached.missing([...asked, ...wanted], columns, maxBytes));
     }
   }
 
@@ -150,6 +174,7 @@ export function withLazyMetadata(block: Block): Block {
     baseNs: block.baseNs,
     rowCount: block.rowCount,
     runs: block.runs,
+    facts: block.facts,
     timestamps: block.timestamps,
     lines: block.lines,
     metadataNames: block.metadataNames,

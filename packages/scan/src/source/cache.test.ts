@@ -3,6 +3,7 @@ import { type SegmentRef, unavailable } from "@skald/model";
 import { openSegmentFile } from "@skald/storage";
 import { makeDirectory, makeHead, makeSegment, row } from "../testing/sources.js";
 import { type ImagedRef, SourceCache } from "./cache.js";
+import type { Source } from "./source.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);
@@ -48,6 +49,21 @@ describe("SourceCache", () => {
     expect(texts).toEqual(['{app="a"}', '{app="b"}', '{app="c"}']);
     expect(events).toEqual(["+a", "+b", "+c", "-a", "-b"]);
     expect(cache.size).toBe(1);
+  });
+
+  it("names each source before it is closed", () => {
+    const closed: string[] = [];
+    const onClose = ({ id, streams }: Source) => closed.push(`${id} ${streams.text(0)}`);
+    const cache = new SourceCache({
+      maxOpenSegments: 9,
+      maxSegments: 1,
+      maxIndexBytes: 1e9,
+      onClose,
+    });
+    for (const ref of [a, b]) cache.use((open) => open(ref));
+    expect(closed).toEqual(['a {app="a"}']);
+    cache.close();
+    expect(closed).toEqual(['a {app="a"}', 'b {app="b"}']);
   });
 
   it("closes what is not there any more", () => {

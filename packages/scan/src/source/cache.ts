@@ -27,6 +27,8 @@ interface SourceCacheOptions {
   readonly maxSegments?: number;
   /** Bytes of decoded indexes, including those that other threads share. */
   readonly maxIndexBytes: number;
+  /** Called with each source before it is closed. */
+  readonly onClose?: (source: Source) => void;
   readonly openFile?: (
     ref: SegmentRef,
     image?: IndexImage,
@@ -185,6 +187,7 @@ export class SourceCache {
     this.#entries.delete(place);
     this.#files.delete(place);
     this.#indexBytes -= entry.indexBytes;
+    this.#options.onClose?.(entry.source);
     entry.close();
   }
 }

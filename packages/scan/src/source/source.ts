@@ -1,6 +1,7 @@
 import type { ScanKind, TaskOf, TaskSource } from "@skald/contracts";
 import {
   type Block,
+  type BlockFacts,
   detectedLevelName,
   type Labels,
   type LevelCounts,
@@ -25,6 +26,7 @@ import {
   openHeadBlock,
   type PageMemory,
   type PageSet,
+  type RunsWithin,
   readTexts,
   type Segment,
   type StreamColumn,
@@ -46,15 +48,21 @@ export interface Source {
   readonly digests?: (stream: number) => StreamDigests | undefined;
   /** A mark for each row of a block: rows with different marks differ. Undefined, or absent, when there are none. */
   readonly marks?: (block: number) => Uint32Array | undefined;
+  /** Bytes of names and values of structured metadata, of each run of a block; undefined when they were not counted. */
+  metadataBytes(block: number): Float64Array | undefined;
+  /** The same of all rows before each row of a block; only a head knows. */
+  readonly metadataOffsets?: (block: number) => Float64Array;
   /** Counts the rows of a run by `detected_level` without reading a page; undefined when the source does not know. */
   levels(block: number, run: number): LevelCounts | undefined;
   /** Counts the rows of a run by slices of time without reading a page; undefined when the source does not know. */
   slices(block: number, run: number): TimeSlices | undefined;
+  /** What is known of the rows of a block without their lines; undefined when nothing is. */
+  facts(block: number): BlockFacts | undefined;
   /** Names of the structured metadata in a block. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
-  /** Calls back for each run of a stream, in order, without reading other runs; absent where runs are in no order. */
-  readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
+  /** The blocks with runs of some streams; both ascend. Absent where runs are in no order, and blocks still get rows. */
+  readonly blocksOf?: (streams: Uint32Array, within?: RunsWithin) => Uint32Array;
   /** With `memory`, columns are decompressed into it and are valid until it is used again. */
   block(block: number, pages?: PageSet, memory?: PageMemory): Block;
   /** Reads columns of a range of blocks ahead, in few reads; undefined when they are in memory anyway. */
@@ -79,11 +87,13 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     refuse: (formula, wanted) => segment.refuse(formula, wanted),
     digests: (stream) => segment.digests(stream),
     marks: (block) => segment.marks(block),
+    metadataBytes: (block) => segment.metadataBytes(block),
     levels: (block, run) => segment.levels(block, run),
     slices: (block, run) => segment.slices(block, run),
+    facts: (block) => segment.facts(block),
     metadataNames: (block) => segment.metadataNames(block),
     runs: (block) => segment.runs(block),
-    forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
+    blocksOf: (streams, within) => segment.blocksOf(streams, within),
     block: (block, pages, memory) => segment.block(block, pages, memory),
     readPages: (blocks, columns, memory) => segment.readPages(blocks, columns, memory),
     ...(cached === undefined ? {} : { cached }),
@@ -124,8 +134,18 @@ export function openHead(ref: HeadView): Source {
     blockCount: blocks.length,
     streams,
     refuse: () => false,
+    metadataBytes: (block) => {
+      const offsets = blocks[block]!.metadataOffsets();
+      const { count, rowStart } = blocks[block]!.runs;
+      const bytes = new Float64Array(count);
+      for (let run = 0; run < count; run++)
+        bytes[run] = offsets[rowStart[run + 1]!]! - offsets[rowStart[run]!]!;
+      return bytes;
+    },
+    metadataOffsets: (block) => blocks[block]!.metadataOffsets(),
     levels: (block, run) => countLevels(blocks[block]!, run),
     slices: () => undefined,
+    facts: () => undefined,
     metadataNames: (block) => blocks[block]!.metadataNames(),
     runs: (block) => blocks[block]!.runs,
     block: (block) => blocks[block]!,

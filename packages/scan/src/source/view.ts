@@ -32,6 +32,8 @@ export interface SourceView {
   readonly streamCount: number;
   /** The streams of the plan, ascending. */
   readonly selected: Uint32Array;
+  /** Some rows are to be left out. */
+  readonly hasMask: boolean;
   /** Rows of a block to leave out, ascending. */
   excludedOf(block: number): Uint32Array | undefined;
   /** Counts the rows of a run to leave out. */
@@ -55,8 +57,7 @@ export function viewOf(
   if (shard !== undefined) {
     selected = selected.filter((stream) => isInShard(shard, source.streams.text(stream)));
   }
-  const edge = (share: number) => Math.floor(source.blockCount * share);
-  const blocks = { from: edge(part.from), to: edge(part.to) };
+  const blocks = blocksOfPart(source, selected, part);
   const byBlock = new Map<number, Uint32Array>();
   const found = skipped && skipRows(source, skipped, selected, blocks);
   const excluded =
@@ -71,6 +72,7 @@ export function viewOf(
     streams: streamLabels(source.streams, tenantLabel),
     streamCount: selected.length,
     selected,
+    hasMask: byBlock.size > 0,
     excludedOf: (block) => byBlock.get(block),
     excludedIn: (block, run) => {
       const rows = byBlock.get(block);
@@ -79,6 +81,27 @@ export function viewOf(
       return countWithin(rows, rowStart[run]!, rowStart[run + 1]!);
     },
   };
+}
+
+/**
+ * The blocks of a part of a source. Parts are shares of the blocks that hold selected streams, because these lie next to each other:
+ * of shares of all blocks most would hold none, and one would hold them all.
+ */
+function blocksOfPart(
+  { blockCount, blocksOf }: Source,
+  selected: Uint32Array,
+  part: NonNullable<ScanSource["part"]>,
+): BlockRange {
+  const isWhole = part.from === 0 && part.to === 1;
+  const wanted = isWhole ? undefined : blocksOf?.(selected);
+  if (wanted === undefined) {
+    return { from: Math.floor(blockCount * part.from), to: Math.floor(blockCount * part.to) };
+  }
+  const edge = (share: number) => {
+    if (share === 0) return 0;
+    return wanted[Math.floor(wanted.length * share)] ?? blockCount;
+  };
+  return { from: edge(part.from), to: edge(part.to) };
 }
 
 /** A block with runs of the query in it. */
@@ -95,21 +118,49 @@ export interface Candidate {
 /** Returns true when it has counted all rows of a run, so that nobody needs to read them. */
 export type RunCounter = (block: number, run: number, table: RunTable) => boolean;
 
+export interface CandidateOptions {
+  /** Counts blocks, rows that are left out as duplicates, and what filters were asked. */
+  readonly stats?: ReadStats | undefined;
+  readonly isCounted?: RunCounter | undefined;
+  /** What a row must contain. Blocks that the filters of the segment refuse are not in the result: no row of those can pass. */
+  readonly formula?: NeedleFormula | undefined;
+}
+
 /**
- * Finds the blocks of a view with rows in a range. Runs that `isCounted` has counted, and runs whose rows are all left out, are not
- * in the result. Rows that are left out count as duplicates in the statistics.
+ * Finds the blocks of a view with rows in a range, ascending. Runs that `isCounted` has counted, and runs whose rows are all left out,
+ * are not in the result.
  */
 export function candidatesOf(
   view: SourceView,
   range: TimeRange,
-  stats?: ReadStats,
-  isCounted?: RunCounter,
+  { stats, isCounted, formula }: CandidateOptions = {},
+): Candidate[] {
+  const from = Number(range.fromNs - view.source.baseNs);
+  const to = Number(range.toNs - view.source.baseNs);
+  const times = { from, to };
+  const { source, selected, blocks } = view;
+  if (formula === undefined) return candidatesIn(view, times, { stats, isCounted });
+  // Only a look at the runs of a block tells whether its mask leaves a row.
+  if (view.hasMask || source.blocksOf === undefined) {
+    return withoutRefused(view, candidatesIn(view, times, { stats, isCounted }), formula, stats);
+  }
+  // Most often filters refuse nearly all blocks, so they are asked before anything is made of a block.
+  const asked = source.blocksOf(selected, { ...times, blocks });
+  if (stats !== undefined) stats.blocks += asked.length;
+  const isPassing = askFilters(source, asked, formula, stats);
+  const passing = isPassing === undefined ? asked : asked.filter(isPassing);
+  return candidatesIn(view, times, { isCounted }, passing);
+}
+
+function candidatesIn(
+  view: SourceView,
+  { from, to }: { readonly from: number; readonly to: number },
+  { stats, isCounted }: Pick<CandidateOptions, "stats" | "isCounted">,
+  blocks?: Uint32Array,
 ): Candidate[] {
   const { source } = view;
-  const from = Number(range.fromNs - source.baseNs);
-  const to = Number(range.toNs - source.baseNs);
   const candidates: Candidate[] = [];
-  for (const { block, runs: selected } of selectedRuns(view)) {
+  for (const { block, runs: selected } of selectedRuns(view, blocks)) {
     const table = source.runs(block);
     const { minTime, maxTime } = table;
     let count = 0;
@@ -170,23 +221,34 @@ export function byBestTime(direction: "forward" | "backward") {
 export function withoutRefused(
   { source }: Pick<SourceView, "source">,
   candidates: Candidate[],
-  formula: NeedleFormula | undefined,
+  formula: NeedleFormula,
   stats?: ReadStats,
 ): Candidate[] {
+  const blocks = Uint32Array.from(candidates, ({ block }) => block);
+  const isPassing = askFilters(source, blocks, formula, stats);
+  return isPassing === undefined ? candidates : candidates.filter(({ block }) => isPassing(block));
+}
+
+/** Asks the filters of a segment about blocks; undefined when there are none that can answer. */
+function askFilters(
+  source: Source,
+  blocks: Uint32Array,
+  formula: NeedleFormula,
+  stats: ReadStats | undefined,
+): ((block: number) => boolean) | undefined {
   // Heads have no filters.
-  if (formula === undefined || candidates.length === 0 || source.kind === "head") return candidates;
+  if (blocks.length === 0 || source.kind === "head") return undefined;
   const isLabel = (name: string) => isTenantLabel(name) || source.streams.names.includes(name);
   const own = ownFormula(formula, isLabel);
-  if (own === undefined) return candidates;
+  if (own === undefined) return undefined;
   const wanted = new Uint8Array(source.blockCount);
-  for (const { block } of candidates) wanted[block] = 1;
-  if (!source.refuse(own, wanted)) return candidates;
-  const left = candidates.filter(({ block }) => wanted[block] === 1);
+  for (const block of blocks) wanted[block] = 1;
+  if (!source.refuse(own, wanted)) return undefined;
   if (stats !== undefined) {
-    stats.filteredBlocks += candidates.length;
-    stats.refusedBlocks += candidates.length - left.length;
+    stats.filteredBlocks += blocks.length;
+    for (const block of blocks) if (wanted[block] === 0) stats.refusedBlocks++;
   }
-  return left;
+  return (block) => wanted[block] === 1;
 }
 
 /** The part of a formula that is about the segment's own columns: a label of a stream hides metadata of the same name. */
@@ -212,12 +274,6 @@ export function startStats(views: readonly SourceView[]): ReadStats {
     ({ blocks, streamCount }) => blocks.from === 0 && blocks.to > 0 && streamCount > 0,
   ).length;
   return { ...emptyReadStats(), sourcesScanned, batches: 1 };
-}
-
-/** Counts the lines of blocks that have to be read. */
-export function countWanted(stats: ReadStats, candidates: readonly Candidate[], lines: boolean) {
-  if (!lines) return;
-  for (const { lineBytes } of candidates) stats.wantedBytes += lineBytes;
 }
 
 /** Counts a block that was read, with or without its lines. */
@@ -247,21 +303,20 @@ function isFirstRun(runs: Uint32Array, count: number): boolean {
   return count === 1 && runs[0] === 0;
 }
 
-/** Below this share of the streams, the runs of each stream are searched for instead of looking at every run. */
-const fewStreams = 1 / 32;
-
-function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
-  const { source, selected, blocks } = view;
+/** The runs of the selected streams, in all blocks of a view or in some of them. */
+function* selectedRuns(
+  { source, selected, blocks }: SourceView,
+  some?: Uint32Array,
+): Generator<SelectedRuns> {
   const { count } = source.streams;
-  if (source.forEachRun !== undefined && selected.length < count * fewStreams) {
-    yield* searchedRuns(view, source.forEachRun);
-    return;
-  }
   // A head also has runs of streams that were not selected.
   const isAll = source.kind === "segment" && selected.length === count;
   const flags = isAll ? undefined : flagsOf(selected, count);
+  const wanted = some ?? (isAll ? undefined : source.blocksOf?.(selected, { blocks }));
+  const blockCount = wanted?.length ?? blocks.to - blocks.from;
   let runs = new Uint32Array(256);
-  for (let block = blocks.from; block < blocks.to; block++) {
+  for (let i = 0; i < blockCount; i++) {
+    const block = wanted === undefined ? blocks.from + i : wanted[i]!;
     const { count: runCount, stream } = source.runs(block);
     if (runs.length < runCount) runs = new Uint32Array(runCount * 2);
     let length = 0;
@@ -270,23 +325,6 @@ function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
     }
     yield { block, runs: isFirstRun(runs, length) ? firstRun : runs.subarray(0, length) };
   }
-}
-
-/** Streams ascend over the runs of a segment, and so do the runs of ascending streams. */
-function* searchedRuns(
-  { selected, blocks }: SourceView,
-  forEachRun: NonNullable<Source["forEachRun"]>,
-): Generator<SelectedRuns> {
-  const byBlock = new Map<number, number[]>();
-  for (const stream of selected) {
-    forEachRun(stream, (block, run) => {
-      if (block < blocks.from || block >= blocks.to) return;
-      const runs = byBlock.get(block);
-      if (runs === undefined) byBlock.set(block, [run]);
-      else runs.push(run);
-    });
-  }
-  for (const [block, runs] of byBlock) yield { block, runs: Uint32Array.from(runs) };
 }
 
 /** Flags by stream number: 1 for the streams in the list. */

@@ -54,6 +54,7 @@ export function remoteSegments() {
       maxBytes,
       onDropped: (path) => pool.forget(path),
       store: {
+        list: (prefix, call) => store.list(prefix, call),
         getRange: async (key, asked, call) => {
           state.reads.push({ key, ...asked });
           if (state.isDown) throw unavailable("the store is down");

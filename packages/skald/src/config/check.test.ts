@@ -167,6 +167,21 @@ describe("checks", () => {
     expect(run(load(`${schema}\n${empty}`)).warnings).toEqual(warnings);
   });
 
+  it("warn of rulers that a users file keeps out", () => {
+    const users = "auth: {users_file: users.yaml}";
+    expect(run(load(`${minimal}\n${users}`)).warnings).toEqual([]);
+    const remote = "ruler: {evaluation: {mode: remote, query_frontend: {address: 'http://f'}}}";
+    expect(run(load(`${minimal}\n${users}\n${remote}`)).warnings).toEqual([
+      expect.stringContaining("remote asks without credentials"),
+    ]);
+  });
+
+  it("refuse a misspelt key that should keep others out", () => {
+    expect(text(load(`${minimal}\nauth: {user_file: users.yaml}`))).toContain(
+      'unknown key "user_file" in auth; did you mean "users_file"?',
+    );
+  });
+
   it("warn of stores of earlier periods", () => {
     const earlier =
       "{from: 2023-01-01, store: tsdb, object_store: s3, schema: v13, index: {period: 24h}}";

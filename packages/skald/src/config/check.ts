@@ -35,6 +35,7 @@ export function checkSettings(
   checkDirectory(settings, findings);
   checkListener(settings, findings);
   checkOrigins(settings, findings);
+  checkUsers(settings, findings);
   checkBucket(settings, findings);
   checkRings(settings, findings);
   if (!isBroken("schema_config.configs")) checkSchema(settings, findings);
@@ -108,6 +109,15 @@ function checkOrigins(settings: Settings, { problems }: Findings): void {
   for (const origin of settings.get("ui.allowed_origins") as string[])
     if (originOf(origin) === undefined)
       problems.push(`ui.allowed_origins: ${quote(origin)} is no origin; write https://host:port`);
+}
+
+/** Rulers that ask over HTTP send no credentials. */
+function checkUsers(settings: Settings, { warnings }: Findings): void {
+  const isRemote = settings.get("ruler.evaluation.mode") === "remote";
+  if (settings.get("auth.users_file") !== "" && isRemote)
+    warnings.push(
+      "ruler.evaluation.mode: remote asks without credentials, which a query frontend with auth.users_file refuses; use mode local, or a frontend of its own for rulers",
+    );
 }
 
 function checkCompactor(settings: Settings, { problems }: Findings): void {

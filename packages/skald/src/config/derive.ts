@@ -6,6 +6,7 @@ export function deriveSettings(settings: Settings): string[] {
   deriveRings(settings);
   deriveAddresses(settings);
   deriveStores(settings);
+  deriveGrpcPort(settings);
   const addresses = ["frontend.scheduler_address", "frontend_worker.scheduler_address"];
   if (addresses.every((path) => settings.get(path) === ""))
     settings.derive("query_scheduler.use_scheduler_ring", true);
@@ -100,6 +101,13 @@ function deriveAddresses(settings: Settings): void {
   const names = settings.get("common.instance_interface_names");
   for (const ring of rings) settings.derive(`${ring}.instance_interface_names`, names);
   for (const lifecycler of lifecyclers) settings.derive(`${lifecycler}.interface_names`, names);
+}
+
+/** A process that serves HTTP on any free port does not claim a fixed one for gRPC, unless others have to find it there. */
+function deriveGrpcPort(settings: Settings): void {
+  const isAlone = (settings.get("target") as string[]).includes("all");
+  if (isAlone && settings.get("server.http_listen_port") === 0)
+    settings.derive("server.grpc_listen_port", 0);
 }
 
 function deriveStores(settings: Settings): void {

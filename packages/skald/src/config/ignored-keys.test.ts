@@ -152,7 +152,6 @@ describe("keys and flags without effect", () => {
       "ui.title",
       "ui.links",
       "ui.allowed_origins",
-      "auth.type",
     ]);
     for (const { path } of both)
       expect(run(load(fileWith(path))).warnings.join()).not.toContain(path);

@@ -61,7 +61,7 @@ Skald does not take part in this experiment
 the user interface of Skald needs no such key
   ui.*
 this is a key of an enterprise product
-  {license,admin_client,admin_api,gateway,auth}.* cluster_name
+  {license,admin_client,admin_api,gateway}.* cluster_name
 the key has no meaning any more
   common.storage.filesystem.admin_api_directory ingester.chunk_pool_size query_range.forward_headers_list
   limits_config.{enforce_metric_name,unordered_writes,enable_multi_variant_queries}

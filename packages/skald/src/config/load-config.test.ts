@@ -192,6 +192,15 @@ ruler: {ring: {heartbeat_period: 1s}}`.replace("/d}", "/d"),
     expect(config.storage_config.aws.bucketnames).toBe("b");
   });
 
+  it.each([
+    [[], 9095],
+    [["-server.http-listen-port=0"], 0],
+    [["-server.http-listen-port=0", "-server.grpc-listen-port=1"], 1],
+    [["-server.http-listen-port=0", "-target=querier"], 9095],
+  ])("takes any port for gRPC where that for HTTP is any, with %j", (flags, port) => {
+    expect(run(loadConfig(flags, {})).config.server.grpc_listen_port).toBe(port);
+  });
+
   it("uses the scheduler ring unless an address is given", () => {
     expect(run(load(minimal)).config.query_scheduler.use_scheduler_ring).toBe(true);
     const given = run(load(`${minimal}\nfrontend: {scheduler_address: "s:1"}`)).config;

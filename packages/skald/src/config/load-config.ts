@@ -82,11 +82,7 @@ function plan(): SettingsPlan {
     root,
     ignored: ignoredKeys,
     defaultYaml,
-    usage: [
-      "Usage: skald [flags]",
-      "       skald inspect FILE...                    print what is inside a segment, log, day index or other file",
-      "       skald verify DIR|s3://bucket/prefix      check every checksum of what is stored",
-    ].join("\n"),
+    usage: "Usage: skald [flags]\n       skald COMMAND ...    skald help lists the commands",
     version: `skald, version ${productVersion}${origin && ` (${origin})`}\n  API version ${version}`,
     targets: Object.entries(targets)
       .map(([name, { says }]) => `${name.padEnd(18)}${says}\n`)

@@ -258,7 +258,12 @@ export const rootConfig = field.section("", {
       refused: { value: true, why: `access by labels ${inFront}` },
     }),
   }),
-  auth: field.section("Access tokens of an enterprise product.", {
+  auth: field.section("Who may send requests.", {
+    users_file: field.text(
+      "",
+      "YAML file with the users, their passwords or tokens, tenants and rights, read again when it changes; empty: everybody may do everything",
+      "auth.users-file",
+    ),
     type: field.text("", "enterprise: tokens are checked", undefined, {
       refused: { value: "enterprise", why: `a check of access tokens ${inFront}` },
     }),

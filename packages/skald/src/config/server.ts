@@ -14,7 +14,16 @@ const listeners = field.flagged("server.", {
     "server.http-conn-limit",
   ),
   grpc_listen_address: field.text("", "address for calls between services; empty: all"),
-  grpc_listen_port: field.integer(9095, "port for calls between services", port),
+  grpc_listen_port: field.integer(
+    9095,
+    "port for calls between services, and for OTLP over gRPC; default 0, any free one, in a process of its own whose http_listen_port is 0",
+    port,
+  ),
+  otlp_grpc_listen_port: field.integer(
+    0,
+    "port on which only OTLP over gRPC is served, by convention 4317, with the address, the limit of connections and the certificates of HTTP; 0: none",
+    port,
+  ),
   grpc_listen_conn_limit: field.integer(
     0,
     "connections at a time; 0: no limit",

@@ -10,7 +10,7 @@ export const modules = {
   store: ["worker-pool"],
   ingester: ["peers", "runtime-config", "worker-pool", "store"],
   ingesters: ["peers", "runtime-config"],
-  "pattern-ingester": ["peers", "runtime-config"],
+  "pattern-ingester": ["peers", "runtime-config", "known-deletes"],
   "pattern-ingesters": ["peers"],
   distributor: ["peers", "runtime-config", "worker-pool", "ingesters", "pattern-ingesters"],
   "known-deletes": ["runtime-config", "store"],
@@ -85,7 +85,7 @@ export const targets = {
 } as const satisfies Readonly<Record<string, Target>>;
 
 /** Modules that are built first if the process has them, because others use them. */
-const early: readonly ModuleName[] = ["ingester", "pattern-ingester", "deletion"];
+const early: readonly ModuleName[] = ["ingester", "deletion", "pattern-ingester"];
 
 /** The modules of targets, each after the modules that it needs. The targets must be known. */
 export function modulesOf(names: readonly string[]): ModuleName[] {

@@ -1,24 +1,19 @@
-import { createPushHandler, type Distributor } from "@skald/distributor";
-import type { Ledger } from "@skald/runtime";
+import { createPushHandler, type PushDoor } from "@skald/distributor";
 import {
   type EndpointDocs,
   parseTenant,
   type RawHandler,
   type TenantOptions,
 } from "@skald/transport";
-import type { Config } from "../config/root.js";
 
 const tenantHeader = "x-scope-orgid";
 
 /** The handlers of pushes by path: the API, the legacy API with another JSON form, and OTLP. */
 export function pushRoutes(
-  config: Config,
-  distributor: Pick<Distributor, "push">,
-  ledger: Ledger,
+  door: Pick<PushDoor, "serve">,
   tenancy: TenantOptions,
 ): Map<string, RawHandler> {
-  const maxReceivedBytes = config.distributor.max_recv_msg_size;
-  const push = createPushHandler({ distributor, maxReceivedBytes, ledger });
+  const push = createPushHandler(door);
   const styles = [
     ["/service/api/v1/push", "v1"],
     ["/loki/api/v1/push", "v1"],

@@ -4,7 +4,7 @@ import { SkaldError } from "@skald/model";
 import { markWork } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
-import { callObserver, requestObserver, stretchRecorder } from "./request-metrics.js";
+import { grpcObservers, requestObserver, stretchRecorder } from "./request-metrics.js";
 
 const sizes = { requestBytes: undefined, responseBytes: undefined };
 
@@ -79,11 +79,14 @@ describe("requestObserver", () => {
   });
 });
 
-describe("callObserver", () => {
+describe("grpcObservers", () => {
   it("counts calls beside requests, errors by their status", async () => {
     const metrics = new Metrics();
     requestObserver(metrics);
-    const observe = callObserver(metrics);
+    const observe = grpcObservers(
+      metrics,
+      createLogger({ target: { write: () => undefined } }),
+    ).onEnd;
     const path = "/skald.v1.Ingester/Push";
     observe({ path, durationMs: 300 });
     observe({ path, durationMs: 300, error: new SkaldError("unavailable", "down") });

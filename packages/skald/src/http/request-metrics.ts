@@ -1,5 +1,5 @@
 import { errorCodeOf, errorStatus } from "@skald/model";
-import type { EndedCall } from "@skald/rpc";
+import type { EndedCall, GrpcServerOptions } from "@skald/rpc";
 import { type Logger, type Metrics, StretchRecorder } from "@skald/runtime";
 import type { CutObserver, RequestFacts, RequestObserver } from "@skald/transport";
 
@@ -56,11 +56,28 @@ export function requestObserver(metrics: Metrics): RequestObserver {
   };
 }
 
+/** What a gRPC server reports to: calls that ended, connections that were cut, and faults. */
+export function grpcObservers(
+  metrics: Metrics,
+  log: Logger,
+): Required<Pick<GrpcServerOptions, "onEnd" | "onCut" | "onError">> {
+  const panics = metrics.counter("grpc_panic_total", "Calls that failed for a fault of ours.");
+  return {
+    onEnd: callObserver(metrics),
+    onCut: cutObserver(metrics, log, "grpc"),
+    onError: (error, path) => {
+      panics.inc();
+      log.error("a call failed", { path, error });
+    },
+  };
+}
+
 /** Counts gRPC calls beside requests: the route is the name of the method, the status of an error its HTTP status. */
-export function callObserver(metrics: Metrics): (call: EndedCall) => void {
+function callObserver(metrics: Metrics): (call: EndedCall) => void {
   const durations = durationsOf(metrics);
-  return ({ path, durationMs, error }) => {
-    const status = error === undefined ? "success" : String(errorStatus[errorCodeOf(error)]);
+  return ({ path, durationMs, error, httpStatus }) => {
+    const failed = error === undefined ? httpStatus : errorStatus[errorCodeOf(error)];
+    const status = failed === undefined ? "success" : String(failed);
     const labels = { method: "gRPC", route: path, status_code: status, ws: "false" };
     durations.observe(labels, durationMs / 1000);
   };
@@ -69,9 +86,9 @@ export function callObserver(metrics: Metrics): (call: EndedCall) => void {
 /** Counts connections that the server cut, and logs those that a fault of the program ended. */
 export function cutObserver(metrics: Metrics, log: Logger, protocol: "http" | "grpc"): CutObserver {
   const help =
-    "Connections that were cut: a handler failed, or the client reset too many requests.";
+    "Connections that were cut: a handler failed, or the client reset too many requests or sent too many ahead.";
   const cuts = metrics.counter("connections_cut_total", help, ["protocol", "reason"]);
-  for (const reason of ["fault", "resets"]) cuts.inc({ protocol, reason }, 0);
+  for (const reason of ["fault", "resets", "ahead"]) cuts.inc({ protocol, reason }, 0);
   return (reason, error) => {
     cuts.inc({ protocol, reason });
     if (reason === "fault")

@@ -17,9 +17,9 @@ let server: HttpServer;
 let base: string;
 
 /** Asks without the compression that fetch undoes by itself. */
-function ask(path: string, headers: Record<string, string> = {}, method = "GET") {
+function ask(path: string, headers: Record<string, string> = {}) {
   const own = { "accept-encoding": "identity", ...headers };
-  return fetch(base + path, { method, headers: own, redirect: "manual" });
+  return fetch(base + path, { headers: own, redirect: "manual" });
 }
 
 function put(name: string, text: string): object {
@@ -65,10 +65,8 @@ describe("the web interface", () => {
     const found = await ask(path, { accept: "text/html,application/xhtml+xml,*/*;q=0.8" });
     expect(found.status).toBe(302);
     expect(new URL(found.headers.get("location")!, base + path).pathname).toBe("/logs/ui/");
-    for (const method of ["GET", "POST", "PUT", "DELETE"]) {
-      const other = await ask(path, { accept: "*/*" }, method);
-      expect([other.status, await other.text()]).toEqual([404, "404 page not found\n"]);
-    }
+    const other = await ask(path, { accept: "*/*" });
+    expect([other.status, await other.text()]).toEqual([404, "404 page not found\n"]);
   });
 
   it.each(["/ui/", "/ui/explore", "/ui/system"])(

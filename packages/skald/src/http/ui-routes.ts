@@ -56,7 +56,6 @@ const safety = {
   "referrer-policy": "no-referrer",
 };
 const notFound = () => textResponse(404, "404 page not found\n");
-const everyMethod = ["GET", "POST", "PUT", "DELETE"];
 
 /**
  * The web interface below `/ui/`. `/` and `/ui` lead a browser there; for other clients they do not exist. Its files are read
@@ -64,8 +63,8 @@ const everyMethod = ["GET", "POST", "PUT", "DELETE"];
  */
 export function uiRoutes({ config, folder = uiFolder() }: UiOptions): Route[] {
   const files = new UiFiles(folder);
-  const lead: Route["handler"] = ({ method, headers }) => {
-    const isBrowser = method === "GET" && /\btext\/html\b/.test(headers.accept ?? "");
+  const lead: Route["handler"] = ({ headers }) => {
+    const isBrowser = /\btext\/html\b/.test(headers.accept ?? "");
     // Relative, so that it is right behind a proxy with a prefix.
     return isBrowser ? { status: 302, headers: { location: "ui/", vary: "Accept" } } : notFound();
   };
@@ -73,8 +72,8 @@ export function uiRoutes({ config, folder = uiFolder() }: UiOptions): Route[] {
     return { methods: ["GET"], path, handler, docs: about };
   };
   return [
-    { methods: everyMethod, path: "/", handler: lead, docs: docs.lead },
-    { methods: everyMethod, path: "/ui", handler: lead, docs: docs.lead },
+    get("/", lead, docs.lead),
+    get("/ui", lead, docs.lead),
     get("/ui/", (request) => files.page(request), docs.page),
     get("/ui/config.json", () => configAnswer(config), docs.config),
     get("/ui/assets/:file", (request) => files.asset(request), docs.asset),

@@ -1,5 +1,12 @@
 import { formatRoutes } from "@skald/frontend";
-import { buildInfo, type NamedState, NewerFiles, Service, ServiceGroup } from "@skald/runtime";
+import {
+  buildInfo,
+  logLevels,
+  type NamedState,
+  NewerFiles,
+  Service,
+  ServiceGroup,
+} from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import {
@@ -14,7 +21,9 @@ import { configToYaml, loadConfig } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
 import { tlsOptionsOf } from "../config/server.js";
 import { type ModuleName, modules, modulesOf, shows, targets } from "../config/targets.js";
+import { openAccess } from "../http/access.js";
 import { cutObserver, requestObserver, stretchRecorder } from "../http/request-metrics.js";
+import { needOf } from "../http/route-rights.js";
 import type { Builder, ModuleContext, Parts } from "../wiring/module.js";
 import {
   buildLimits,
@@ -83,7 +92,13 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
     maxTenants: config.max_tenants_in_metrics,
   });
   metrics.collectProcess(build);
-  const context = { ...given, metrics };
+  const lines = metrics.counter("internal_log_messages_total", "Lines that were logged.", [
+    "level",
+  ]);
+  for (const level of logLevels) lines.inc({ level }, 0);
+  log.onLine((level) => lines.inc({ level }));
+  const access = openAccess({ ...given, metrics });
+  const context = { ...given, metrics, access };
   // The builders fill the parts; each module comes after those that it needs.
   const parts = {} as Parts;
   const built = modulesOf(config.target).map((name) => {
@@ -115,10 +130,12 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
     start: async () => {
       log.info("listening", { port: await server.start() });
       recorder.start();
+      access?.watch();
     },
     stop: async () => {
       await server.stop();
       recorder.stop();
+      access?.stop();
     },
   });
   const group = new ServiceGroup(
@@ -159,7 +176,19 @@ function runningProcess(listening: Service, group: ServiceGroup): Omit<RunningPr
   };
 }
 
-function serverOf(parts: readonly ApiPart[], { config, log, metrics }: ModuleContext): HttpServer {
+/** Throws if nobody said what a path needs. */
+function checkRights(parts: readonly ApiPart[]): void {
+  for (const { routes = [], rawRoutes = new Map(), socketRoutes = [] } of parts) {
+    for (const { path } of [...routes, ...socketRoutes]) needOf(path);
+    for (const path of rawRoutes.keys()) needOf(path);
+  }
+}
+
+function serverOf(
+  parts: readonly ApiPart[],
+  { config, log, metrics, access }: ModuleContext,
+): HttpServer {
+  if (access !== undefined) checkRights(parts);
   const panics = metrics.counter("panic_total", "Requests that failed for a fault of the program.");
   const newerFiles = new NewerFiles(log);
   const server = new HttpServer({
@@ -167,6 +196,7 @@ function serverOf(parts: readonly ApiPart[], { config, log, metrics }: ModuleCon
     routes: parts.flatMap(({ routes = [] }) => routes),
     rawRoutes: new Map(parts.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
     socketRoutes: parts.flatMap(({ socketRoutes = [] }) => socketRoutes),
+    authorize: access && ((headers, path) => access.authorize(headers, needOf(path))),
     onRequest: requestObserver(metrics),
     onCut: cutObserver(metrics, log, "http"),
     onCertificates: (error) => {

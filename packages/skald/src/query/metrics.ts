@@ -8,6 +8,8 @@ const speedBuckets = [1, 10, 50, 100, 200, 400, 600, 800, 1000, 2000, 4000, 8000
   (n) => n * 1_000_000,
 );
 
+const partBuckets = [1, 4, 16, 64, 256];
+
 /** Counts queries by the metrics that public dashboards read. */
 export function queryObserver(metrics: Metrics): (facts: QueryFacts) => void {
   const labels = ["status_code", "type", "range"];
@@ -37,10 +39,17 @@ export function queryObserver(metrics: Metrics): (facts: QueryFacts) => void {
     name("ingester_sent_lines_total"),
     "Lines that ingesters answered with.",
   );
+  const parts = metrics.histogram(
+    "query_frontend_partitions",
+    "Parts that a query was cut into by time.",
+    [],
+    partBuckets,
+  );
   return ({ status, type, range, seconds, stats }) => {
     const kind = { status_code: String(status), type, range };
     latency.observe(kind, seconds);
     if (stats === undefined) return;
+    parts.observe(stats.subqueries ?? 1);
     const { ingester, store } = stats;
     const bytes = [ingester, store].reduce((n, s) => n + s.headBytes + s.decompressedBytes, 0);
     const latency_type = seconds >= slowSeconds ? "slow" : "fast";

@@ -11,6 +11,9 @@ import { buildProcess } from "../process/process.js";
 export interface TestProcess {
   readonly url: string;
   readonly port: number;
+  /** Where it takes OTLP over gRPC: the port that also serves a cluster, and the one for nothing else. */
+  readonly grpcPort: number;
+  readonly otlpPort: number;
   readonly folder: string;
   readonly api: readonly Endpoint[];
   /** What it logged at level error. */
@@ -33,12 +36,14 @@ export async function startProcess(flags: readonly string[] = []): Promise<TestP
   ];
   const loaded = loadConfig(given, {});
   if ("exit" in loaded) throw new Error(loaded.exit.text);
-  let port = 0;
+  let [port, grpcPort, otlpPort] = [0, 0, 0];
   const errors: string[] = [];
   const ends: string[] = [];
   const write = (line: string) => {
     const entry = JSON.parse(line);
     port = entry.port ?? port;
+    grpcPort = entry.grpcPort ?? grpcPort;
+    otlpPort = entry.otlpPort ?? otlpPort;
     if (entry.level === "error") errors.push(line);
   };
   const process = buildProcess({
@@ -53,5 +58,6 @@ export async function startProcess(flags: readonly string[] = []): Promise<TestP
     rmSync(folder, { recursive: true, force: true });
   };
   const { api } = process;
-  return { url: `http://127.0.0.1:${port}`, port, folder, api, errors, ends, stop };
+  const url = `http://127.0.0.1:${port}`;
+  return { url, port, grpcPort, otlpPort, folder, api, errors, ends, stop };
 }

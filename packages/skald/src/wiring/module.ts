@@ -11,15 +11,15 @@ import type { DistributorMetrics, PushTarget } from "@skald/distributor";
 import type { ClientQueries } from "@skald/frontend";
 import type { Ingester as OwnIngester } from "@skald/ingester";
 import type { SegmentLocation } from "@skald/model";
-import type { LineSampler, PatternThread } from "@skald/patterns";
+import type { ErasedRows, LineSampler, PatternThread } from "@skald/patterns";
 import type { QueryLanes } from "@skald/querier";
 import type { GrpcServer } from "@skald/rpc";
 import type { BuildInfo, Ledger, Logger, Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { ScanPool } from "@skald/scan";
-import type { LocalRef, ObjectStore, SegmentCatalog } from "@skald/storage";
-import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
+import type { LocalRef, ObjectStore, SegmentCacheCleaner, SegmentCatalog } from "@skald/storage";
+import type { Access, RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import type { Connections } from "./peers.js";
 import type { OwnRing, ServiceRings } from "./rings.js";
@@ -30,6 +30,8 @@ export interface ModuleContext {
   readonly log: Logger;
   readonly build: BuildInfo;
   readonly metrics: Metrics;
+  /** Who may do what; undefined: everybody may do everything. */
+  readonly access?: Access | undefined;
   /** Ends the process in order; absent in tests and tools. */
   readonly endProcess?: ((reason: string) => void) | undefined;
 }
@@ -58,6 +60,8 @@ export interface Parts {
   ledger: Ledger;
   /** Scans the files of this machine. */
   threads: ScanPool;
+  /** Keeps parts of the store's segments on this machine; undefined where the store is a directory. */
+  cache: SegmentCacheCleaner | undefined;
   /** Scans the segments of the store, too. */
   scanner: SegmentScanner<LocalRef>;
   store: ObjectStore;
@@ -98,6 +102,8 @@ export interface Parts {
   hidesRows: (tenant: string) => boolean;
   /** A text that changes with every delete request of a tenant, and with its progress. */
   deletesOf: (tenant: string) => string;
+  /** What patterns must tell nothing of; undefined if nothing is ever deleted by request. */
+  erasedOf: ((tenant: string) => Promise<readonly ErasedRows[]>) | undefined;
   /** Says what the compactor removes; undefined without retention. */
   removalRules: RemovalRules | undefined;
   /** Where queries run. */

@@ -18,6 +18,7 @@ import {
   type ObjectName,
   SegmentCache,
   type SegmentCacheCalls,
+  type SegmentCacheCleaner,
 } from "../segment-cache/segment-cache.js";
 
 export interface BucketThreadOptions {
@@ -58,7 +59,7 @@ const maxQueued = 100_000;
  * A bucket and its cache on a thread of their own, so that requests (headers, hashes, encryption, bodies) take no time from
  * pushes. Only names and places cross threads; bodies go from file to socket and back.
  */
-export class BucketThread implements ObjectStore, SegmentCacheCalls {
+export class BucketThread implements ObjectStore, SegmentCacheCalls, SegmentCacheCleaner {
   readonly #options: BucketThreadOptions;
   readonly #pool: WorkerPool;
 
@@ -128,6 +129,10 @@ export class BucketThread implements ObjectStore, SegmentCacheCalls {
 
   drop(key: string): Promise<void> {
     return this.#run("drop", { key });
+  }
+
+  dropGone(prefix: string, { signal }: CallOptions): Promise<void> {
+    return this.#run("drop_gone", { prefix }, signal);
   }
 
   #run<Name extends keyof Calls>(
@@ -210,7 +215,14 @@ const calls = {
     { ranges }: { ranges: readonly SlotRange[] },
     { signal }: JobContext,
   ) => cache.fetch(ranges, signal),
-  drop: ({ cache }: OpenBucket, { key }: { key: string }) => cache.drop(key),
+  drop: async (bucket: OpenBucket, { key }: { key: string }) => {
+    await openCache(bucket);
+    await bucket.cache.drop(key);
+  },
+  drop_gone: async (bucket: OpenBucket, { prefix }: { prefix: string }, { signal }: JobContext) => {
+    await openCache(bucket);
+    await bucket.cache.dropGone(prefix, { signal });
+  },
   close: async ({ cache, store }: OpenBucket, _: object) => {
     await cache.close();
     await store.close();

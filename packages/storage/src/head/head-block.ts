@@ -9,7 +9,7 @@ import {
   maxMetadataCells,
   openHeadColumns,
 } from "./layout.js";
-import { HeadMetadata } from "./metadata.js";
+import { HeadMetadata, metadataOffsetsOf } from "./metadata.js";
 
 /**
  * One growing block of one tenant and UTC day: all columns in one SharedArrayBuffer, rows in order of arrival.
@@ -267,6 +267,7 @@ export function openHeadBlock(ref: HeadBlockRef): OpenHeadBlock {
       offsets: columns.valueOffset.subarray(0, ref.pairCount + 1),
       bytes: columns.values,
     }),
+    metadataOffsets: () => metadataOffsetsOf(columns, ref),
   };
 }
 

@@ -36,6 +36,8 @@ export interface HeadBlockRef {
 /** A head block as it is opened for reading: its metadata comes in columns, or row by row as it lies in memory. */
 export interface OpenHeadBlock extends Block {
   metadataPairs(): MetadataPairs;
+  /** Bytes of names and values of the structured metadata of all rows before each row; one more than rows. */
+  metadataOffsets(): Float64Array;
 }
 
 /**

@@ -157,3 +157,27 @@ function countByName(pairName: Uint32Array, { pairCount, metaNames }: HeadBlockR
   for (let i = 0; i < metaNames.length; i++) starts[i + 1]! += starts[i]!;
   return starts;
 }
+
+/** Bytes of a level of the table, with its name. */
+const levelBytes = levelNames.map((level) =>
+  level === "" ? 0 : detectedLevelName.length + level.length,
+);
+
+/** See `OpenHeadBlock.metadataOffsets`. */
+export function metadataOffsetsOf(columns: HeadBlockColumns, ref: HeadBlockRef): Float64Array {
+  const { levels, metaStart, pairName, valueOffset } = columns;
+  const nameBytes = ref.metaNames.map((name) => Buffer.byteLength(name));
+  const offsets = new Float64Array(ref.rowCount + 1);
+  for (let row = 0; row < ref.rowCount; row++) {
+    let bytes = levelBytes[levels[row]!] ?? 0;
+    const end = metaStart[row + 1]!;
+    for (let pair = metaStart[row]!; pair < end; pair++) {
+      const length = valueOffset[pair + 1]! - valueOffset[pair]!;
+      // Pairs are sorted by name; of a name given twice the last one holds.
+      const isLast = pair + 1 === end || pairName[pair + 1] !== pairName[pair];
+      if (length > 0 && isLast) bytes += nameBytes[pairName[pair]!]! + length;
+    }
+    offsets[row + 1] = offsets[row]! + bytes;
+  }
+  return offsets;
+}

@@ -12,7 +12,10 @@ import { MoreNumbers } from "./open-heads.js";
 import { RowRanges, StrandMerger } from "./order-rows.js";
 
 export interface MergeOptions
-  extends Pick<SegmentWriterOptions, "tenant" | "id" | "path" | "level" | "filters" | "sync"> {
+  extends Pick<
+    SegmentWriterOptions,
+    "tenant" | "id" | "path" | "level" | "filters" | "sync" | "texts"
+  > {
   /**
    * Segments of one tenant and day, opened for synchronous reads, in order of arrival: among equal times the rows of an
    * earlier one come first.

@@ -1,22 +1,29 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type FileHandle, open, readdir, rm, stat } from "../files.js";
+import type { SyncRangeReader } from "../segment/range-reader.js";
 import { withFile } from "../syncs.js";
 import { type CachedObject, slotBytes } from "./cached-segment.js";
 
 const suffix = ".slots";
+/** "SKSL", the last word of a file. */
+const magic = 0x4c53_4b53;
+/** The length of the key, and the magic word. */
+const tailBytes = 8;
 
 /** A file of the cache that was found at the start. */
 export interface FoundFile {
   readonly path: string;
-  /** The hash of its object's key. */
+  /** The key of its object. */
+  readonly key: string;
+  /** The hash of that key, and of the name of its store. */
   readonly hash: string;
   readonly usedMs: number;
 }
 
 /**
- * One object in the cache: its slots, each at its place, and behind the last a byte per slot that says whether it is there.
- * The byte is written after the slot, so a process that dies in between loses the slot. The checksums of the segment reveal
+ * One object in the cache: its slots, each at its place, behind the last a byte per slot that says whether it is there, and at
+ * the end the object's key, which tells a later process what the file is of, with its length (u32 LE) and a magic word. The byte is written after the slot, so a process that dies in between loses the slot. The checksums of the segment reveal
  * what a power cut left half written.
  */
 export class CacheFile {
@@ -79,7 +86,12 @@ export async function createCacheFile(
 ): Promise<CacheFile> {
   const path = join(directory, `${hash}-${randomBytes(6).toString("hex")}${suffix}`);
   const slotCount = slotsOf(sizeBytes);
-  await withFile(path, "wx", (file) => file.truncate(slotCount * (slotBytes + 1)));
+  const name = Buffer.from(key);
+  const end = Buffer.alloc(name.length + tailBytes);
+  name.copy(end);
+  end.writeUInt32LE(name.length, name.length);
+  end.writeUInt32LE(magic, name.length + 4);
+  await withFile(path, "wx", (file) => file.write(end, 0, end.length, slotCount * (slotBytes + 1)));
   return new CacheFile({ key, path, sizeBytes, slots: new SharedArrayBuffer(slotCount) });
 }
 
@@ -89,10 +101,10 @@ export async function openCacheFile(
   { key, sizeBytes }: Pick<CachedObject, "key" | "sizeBytes">,
 ): Promise<CacheFile | undefined> {
   const slotCount = slotsOf(sizeBytes);
-  const flags = await readFlags(path);
-  if (flags?.byteLength !== slotCount) return undefined;
+  const left = await readCacheFile(path);
+  if (left?.flags.byteLength !== slotCount || left.key !== key) return undefined;
   const slots = new SharedArrayBuffer(slotCount);
-  new Uint8Array(slots).set(flags.map((flag) => (flag === 1 ? 1 : 0)));
+  new Uint8Array(slots).set(left.flags.map((flag) => (flag === 1 ? 1 : 0)));
   return new CacheFile({ key, path, sizeBytes, slots });
 }
 
@@ -105,14 +117,14 @@ export async function findCacheFiles(
     const path = join(directory, name);
     const hash = /^([0-9a-f]{32})-[0-9a-f]{12}\.slots$/.exec(name)?.[1];
     if (hash === undefined) continue;
-    const flags = await readFlags(path);
-    if (flags === undefined) {
+    const left = await readCacheFile(path);
+    if (left === undefined) {
       await rm(path, { force: true });
       continue;
     }
     const { mtimeMs } = await stat(path);
-    const heldBytes = flags.reduce((sum, flag) => sum + (flag === 1 ? slotBytes : 0), 0);
-    found.push({ path, hash, usedMs: mtimeMs, heldBytes });
+    const heldBytes = left.flags.reduce((sum, flag) => sum + (flag === 1 ? slotBytes : 0), 0);
+    found.push({ path, key: left.key, hash, usedMs: mtimeMs, heldBytes });
   }
   return found;
 }
@@ -121,13 +133,37 @@ function slotsOf(sizeBytes: number): number {
   return Math.ceil(sizeBytes / slotBytes);
 }
 
-function readFlags(path: string): Promise<Uint8Array | undefined> {
+/** The key of the object that a file is of, and which of its slots are there; undefined for a damaged file. */
+function readCacheFile(
+  path: string,
+): Promise<{ readonly key: string; readonly flags: Uint8Array } | undefined> {
   return withFile(path, "r", async (file) => {
     const { size } = await file.stat();
-    const slotCount = size / (slotBytes + 1);
-    if (!Number.isInteger(slotCount) || slotCount === 0) return undefined;
-    const flags = new Uint8Array(slotCount);
-    const { bytesRead } = await file.read(flags, 0, slotCount, slotCount * slotBytes);
-    return bytesRead === slotCount ? flags : undefined;
+    const readAt = async (from: number, length: number): Promise<Buffer | undefined> => {
+      if (from < 0 || length <= 0) return undefined;
+      const bytes = Buffer.alloc(length);
+      const { bytesRead } = await file.read(bytes, 0, length, from);
+      return bytesRead === length ? bytes : undefined;
+    };
+    const keyBytes = keyBytesOf(await readAt(size - tailBytes, tailBytes));
+    if (keyBytes === undefined) return undefined;
+    const slotCount = (size - tailBytes - keyBytes) / (slotBytes + 1);
+    if (!Number.isInteger(slotCount)) return undefined;
+    const key = await readAt(size - tailBytes - keyBytes, keyBytes);
+    const flags = await readAt(slotCount * slotBytes, slotCount);
+    return key === undefined || flags === undefined ? undefined : { key: String(key), flags };
   });
+}
+
+/** The key of the object that a file of the cache is of; undefined for a damaged file. */
+export function cachedKeyOf(file: Pick<SyncRangeReader, "read" | "sizeBytes">): string | undefined {
+  const { sizeBytes } = file;
+  if (sizeBytes < tailBytes) return undefined;
+  const keyBytes = keyBytesOf(Buffer.from(file.read(sizeBytes - tailBytes, tailBytes)));
+  if (keyBytes === undefined || keyBytes > sizeBytes - tailBytes) return undefined;
+  return Buffer.from(file.read(sizeBytes - tailBytes - keyBytes, keyBytes)).toString();
+}
+
+function keyBytesOf(tail: Buffer | undefined): number | undefined {
+  return tail?.readUInt32LE(4) === magic ? tail.readUInt32LE(0) : undefined;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Clock, notFound, systemClock, unavailable } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
 import { mkdir, rm, statfs } from "../files.js";
-import type { ObjectStore } from "../object-store/object-store.js";
+import type { CallOptions, ObjectStore } from "../object-store/object-store.js";
 import {
   type CacheFile,
   createCacheFile,
@@ -18,7 +18,7 @@ export interface SegmentCacheOptions {
   /** Which store it is: keys of another one are other objects. */
   readonly storeName: string;
   readonly maxBytes: number;
-  readonly store: Pick<ObjectStore, "getRange">;
+  readonly store: Pick<ObjectStore, "getRange" | "list">;
   /** Called for each file that was deleted: threads may have it open. */
   readonly onDropped?: (path: string) => void;
   readonly clock?: Clock;
@@ -41,6 +41,9 @@ export interface HeldObjects {
 
 /** What scans need of the cache, which may be on another thread. */
 export type SegmentCacheCalls = Pick<SegmentCache, "hold" | "fetch" | "drop">;
+
+/** Makes the cache forget what the store has no more. */
+export type SegmentCacheCleaner = Pick<SegmentCache, "drop" | "dropGone">;
 
 /** Fetching this much for nothing costs less than another request. */
 const maxGapSlots = 4;
@@ -108,6 +111,11 @@ export class SegmentCache {
     this.#found.clear();
     this.#bytes = 0;
     for (const file of files.sort((a, b) => a.usedMs - b.usedMs)) {
+      // What is in another store is not cleaned up here, and would stay for ever.
+      if (file.hash !== this.#hashOf(file.key)) {
+        await rm(file.path, { force: true });
+        continue;
+      }
       const older = this.#found.get(file.hash);
       if (older !== undefined) await this.#forgetFound(older);
       this.#found.set(file.hash, file);
@@ -158,8 +166,27 @@ export class SegmentCache {
     return fetched;
   }
 
-  /** Forgets what is held of an object: it is not what the store has. */
+  /** Drops what is held of objects below a prefix that the store has no more. */
+  async dropGone(prefix: string, { signal }: CallOptions): Promise<void> {
+    const left = [...this.#found.values()].map(({ key }) => key);
+    const keys = [...this.#entries.keys(), ...left].filter((key) => key.startsWith(prefix));
+    const byFolder = new Map<string, Set<string>>();
+    for (const key of keys) {
+      const folder = key.slice(0, key.lastIndexOf("/") + 1);
+      byFolder.set(folder, (byFolder.get(folder) ?? new Set()).add(key));
+    }
+    for (const [folder, gone] of byFolder) {
+      for await (const { key } of this.#options.store.list(folder, { signal })) gone.delete(key);
+      for (const key of gone) await this.drop(key);
+    }
+  }
+
+  /** Drops what is held of an object: it is not what the store has, or the store has it no more. */
   async drop(key: string): Promise<void> {
+    const hash = this.#hashOf(key);
+    const left = this.#found.get(hash);
+    this.#found.delete(hash);
+    if (left !== undefined) await this.#forgetFound(left);
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);

@@ -60,6 +60,10 @@ export const section = {
   sliceBytes: 42,
   replaces: 43,
   marks: 44,
+  setTexts: 45,
+  setKinds: 46,
+  setRows: 47,
+  runMetadataBytes: 48,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

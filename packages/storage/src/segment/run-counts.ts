@@ -51,6 +51,55 @@ export function readLevels(
   };
 }
 
+/** The bytes of names and values of structured metadata of each run; undefined where there are none, or nobody counted them. */
+export function readMetadataBytes(
+  sections: SectionReader,
+  runCount: number,
+): Float64Array | undefined {
+  if (!sections.has(section.runMetadataBytes)) return undefined;
+  const bytes = sections.numbers(section.runMetadataBytes);
+  if (bytes.length !== runCount) throw internal("index has metadata of other runs");
+  return bytes;
+}
+
+/** Counts the bytes of names and values of structured metadata of each run while the blocks of a segment are written. */
+export class MetadataBytesWriter {
+  readonly #runs: number[] = [];
+  readonly #moreNames: readonly number[];
+  #hasAny = false;
+
+  /** `more`: the names without a column, by their numbers. */
+  constructor(more: readonly string[]) {
+    this.#moreNames = more.map((name) => Buffer.byteLength(name));
+  }
+
+  add({ runs, metadata, more }: SortedBlock): void {
+    const first = this.#runs.length;
+    for (let run = 0; run < runs.count; run++) this.#runs.push(0);
+    for (const [name, { offsets }] of metadata) {
+      const nameBytes = Buffer.byteLength(name);
+      for (let run = 0; run < runs.count; run++) {
+        const [from, to] = [runs.rowStart[run]!, runs.rowStart[run + 1]!];
+        let values = 0;
+        for (let row = from; row < to; row++) if (offsets[row + 1]! > offsets[row]!) values++;
+        this.#runs[first + run]! += values * nameBytes + offsets[to]! - offsets[from]!;
+      }
+    }
+    const { names, pairStart, valueLengths } = more;
+    for (let run = 0; names.length > 0 && run < runs.count; run++) {
+      const end = pairStart[runs.rowStart[run + 1]!]!;
+      for (let pair = pairStart[runs.rowStart[run]!]!; pair < end; pair++)
+        this.#runs[first + run]! += this.#moreNames[names[pair]!]! + valueLengths[pair]!;
+    }
+    this.#hasAny ||= metadata.size > 0 || names.length > 0;
+  }
+
+  /** Writes nothing when no row has metadata. */
+  finish(sections: SectionWriter): void {
+    if (this.#hasAny) sections.numbers(section.runMetadataBytes, this.#runs);
+  }
+}
+
 /** Runs of fewer rows are read as quickly as their counts. */
 const minRowsPerRun = 16;
 

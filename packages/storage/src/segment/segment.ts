@@ -1,5 +1,6 @@
 import {
   type Block,
+  type BlockFacts,
   type Labels,
   type LevelCounts,
   type Matcher,
@@ -52,14 +53,20 @@ export interface Segment {
 
   /** Calls back for each run of a stream, in order, without a look at the others. */
   forEachRun(stream: number, visit: (block: number, run: number) => void): void;
+  /** The blocks with runs of some streams; both ascend. Looks at few runs of other streams. */
+  blocksOf(streams: Uint32Array, within?: RunsWithin): Uint32Array;
   /** Digests of the rows of a stream; undefined when it has none. */
   digests(stream: number): StreamDigests | undefined;
   /** A mark of each row of a block: rows of different marks differ. Undefined when there are none. */
   marks(block: number): Uint32Array | undefined;
+  /** Bytes of names and values of structured metadata, of each run of a block; undefined when they were not counted. */
+  metadataBytes(block: number): Float64Array | undefined;
   /** The rows of a run by `detected_level`; undefined when they were not counted. */
   levels(block: number, run: number): LevelCounts | undefined;
   /** The rows of a run by slices of time; undefined when they were not counted. */
   slices(block: number, run: number): TimeSlices | undefined;
+  /** What is known of the rows of a block without their lines; undefined when nothing is. */
+  facts(block: number): BlockFacts | undefined;
   /** Names of the structured metadata that a block has; blocks with the same names share one list. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
@@ -148,6 +155,14 @@ export interface BlockHeader {
   /** Bytes of all pages of the block as stored, and once decompressed. */
   readonly storedBytes: number;
   readonly rawBytes: number;
+}
+
+/** Runs of some blocks, with rows in a stretch of time. */
+export interface RunsWithin {
+  readonly blocks?: BlockRange;
+  /** ns since the segment's base: half open; no bound when absent. */
+  readonly from?: number;
+  readonly to?: number;
 }
 
 /** The blocks `from .. to)`. */

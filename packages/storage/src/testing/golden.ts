@@ -6,7 +6,9 @@ import { dayNs, type PushEncoding, type PushFormat } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
 import { DayEdit } from "../day-index/day-edit.js";
 import { HeadBlock } from "../head/head-block.js";
+import { mergeSegments } from "../seal/merge-segments.js";
 import { sealSegment } from "../seal/seal.js";
+import { openSegmentFile } from "../segment/read/reader.js";
 import { walPath } from "../wal/disk.js";
 import { WalFrames } from "../wal/frame.js";
 import type { WalRecord } from "../wal/record.js";
@@ -243,17 +245,26 @@ export async function writeGolden(directory: string): Promise<void> {
     `${JSON.stringify({ ...counts, baseNs: String(counts.baseNs) }, null, 2)}\n`,
   );
   // testdata/segment-v1.parquet was written before segments had filters
+  const golden = { tenant: "golden", id: "golden" };
   const path = join(directory, "segment-v1-filters.parquet");
   const heads = [headOf([goldenFilteredRows()], goldenBaseNs)];
-  sealSegment({ tenant: "golden", id: "golden", path, heads, filters: "ribbon" });
+  sealSegment({ ...golden, path, heads, filters: "ribbon" });
   const bitmaps = join(directory, "segment-v1-bitmaps.parquet");
-  sealSegment({ tenant: "golden", id: "golden", path: bitmaps, heads });
+  sealSegment({ ...golden, path: bitmaps, heads });
+  const opened = openSegmentFile({ ...golden, location: { kind: "file", path: bitmaps } });
+  const steps = mergeSegments({
+    ...{ ...golden, path: join(directory, "segment-v1-sets.parquet") },
+    inputs: [{ segment: opened.segment }],
+    texts: ["GET", "took 1", "absent", "items/4"],
+  });
+  while (!steps.next().done);
+  opened.close();
   // testdata/day-v1.day was written before streams were counted, and day-v1-counts.day before rows were marked
   const day = goldenMarkedDay().encode({ generation: 44, writtenMs: 5 });
   await writeFile(join(directory, "day-v1-marks.day"), day);
   // testdata/segment-v1-digests.parquet and segment-v1-levels.parquet have the same rows, and were written before rows were marked
   sealSegment({
-    ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-marks.parquet") },
+    ...{ ...golden, path: join(directory, "segment-v1-marks.parquet") },
     heads: [headOf([goldenDigestedRows()], goldenBaseNs)],
   });
 }

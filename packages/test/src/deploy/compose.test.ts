@@ -36,12 +36,17 @@ const keys: Readonly<Record<string, (value: Value) => boolean>> = {
   healthcheck: isFields,
   restart: (value) => ["no", "always", "on-failure", "unless-stopped"].includes(String(value)),
   scale: (value) => Number.isInteger(value),
+  hostname: (value) => /^[a-z0-9-]+$/.test(String(value)),
   read_only: (value) => typeof value === "boolean",
   cap_drop: isTexts,
   security_opt: isTexts,
   tmpfs: isTexts,
   stop_grace_period: (value) => /^\d+s$/.test(String(value)),
 };
+
+function isIngester(name: string): boolean {
+  return /^ingester-\d$/.test(name);
+}
 
 function isTexts(value: Value): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
@@ -89,7 +94,10 @@ describe("docker-compose.yml", () => {
       "distributor 2",
       "gateway 1",
       "index-gateway 2",
-      "ingester 3",
+      "ingester-1 1",
+      "ingester-2 1",
+      "ingester-3 1",
+      "ingester-4 0",
       "pattern-ingester 2",
       "querier 2",
       "query-frontend 2",
@@ -102,8 +110,24 @@ describe("docker-compose.yml", () => {
   });
 
   it("has two of every service of ours at least", () => {
-    const ours = services.filter(([name, { image }]) => image === "skald:dev" && name !== "skald");
+    const ours = services.filter(
+      ([name, { image }]) => image === "skald:dev" && name !== "skald" && !isIngester(name),
+    );
     expect(ours.filter(([, { scale }]) => !(Number(scale) >= 2)).map(([name]) => name)).toEqual([]);
+  });
+
+  it("gives each ingester a name and a disk that outlive its container", () => {
+    const ingesters = services.filter(([name]) => isIngester(name));
+    expect(ingesters.map(([name, { hostname }]) => hostname === name)).toEqual(
+      ingesters.map(() => true),
+    );
+    for (const [name, { volumes, networks, command }] of ingesters) {
+      expect(asList(volumes)).toContain(`${name}:/var/loki`);
+      // The gateway and the others of the cluster find all of them by one name.
+      expect(at(networks, "inside", "aliases")).toEqual(["ingester"]);
+      expect(asList(command)).toContain("-target=ingester");
+    }
+    expect(ingesters.filter(([, { scale }]) => scale !== 0)).toHaveLength(3);
   });
 
   it("builds its image once in a profile, and pulls it never", () => {
@@ -117,7 +141,7 @@ describe("docker-compose.yml", () => {
   });
 
   it("lets what may be scaled have no port and no folder of the host", () => {
-    for (const [name, service] of services.filter(([, one]) => one.scale !== undefined)) {
+    for (const [name, service] of services.filter(([, one]) => Number(one.scale) > 1)) {
       expect([name, service.ports]).toEqual([name, undefined]);
       expect(asList(service.volumes).every((one) => String(one).endsWith(":ro"))).toBe(true);
     }
@@ -134,7 +158,10 @@ describe("docker-compose.yml", () => {
     const targets = asList(
       at(parseYamlOf(path), "scrape_configs", 0, "dns_sd_configs", 0, "names"),
     ).map(String);
-    const names = services.map(([name]) => name);
+    const names = services.flatMap(([name, { networks }]) => [
+      name,
+      ...asList(at(networks ?? null, "inside", "aliases")),
+    ]);
     expect([...hosts, ...targets].filter((host) => !names.includes(host))).toEqual([]);
     expect(hosts.length + targets.length).toBeGreaterThan(4);
   });
@@ -149,7 +176,7 @@ describe("docker-compose.yml", () => {
         0,
       ),
     );
-    const [, ingester] = services.find(([name]) => name === "ingester") ?? [];
+    const [, ingester] = services.find(([name]) => name === "ingester-1") ?? [];
     expect(at(ingester, "environment", "S3_ACCESS_KEY")).toBe(`\${S3_ACCESS_KEY:-${accessKey}}`);
     expect(at(ingester, "environment", "S3_SECRET_KEY")).toBe(`\${S3_SECRET_KEY:-${secretKey}}`);
   });

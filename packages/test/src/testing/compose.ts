@@ -46,7 +46,15 @@ export class ComposeCluster {
     await this.#up(["--no-recreate", ...counts]);
   }
 
-  /** Kills a container such as "ingester-1" with SIGKILL; it stays down until `revive`. */
+  /** Puts a new container in the place of that of a service; resolves when all are healthy. */
+  async recreate(service: string): Promise<void> {
+    const container = await this.#container(`${service}-1`);
+    await container.stop();
+    await container.remove();
+    await this.#up(["--no-recreate"]);
+  }
+
+  /** Kills a container such as "querier-1" with SIGKILL; it stays down until `revive`. */
   async kill(name: string): Promise<void> {
     const container = await this.#container(name);
     await container.kill({ signal: "KILL" });

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
+import { challengesOf } from "../access/access.js";
 import { type HttpBody, type HttpResponse, jsonResponse, textResponse } from "./route.js";
 
 /** Answers smaller than this are not worth compressing. */
@@ -148,6 +149,9 @@ export function errorAnswer(error: unknown, accept?: string): HttpResponse {
     ? jsonResponse(status, { status: "error", error: text, ...factsOf(error) })
     : textResponse(status, text + end);
   if (!(error instanceof SkaldError)) return answer;
+  const challenges = challengesOf(error);
+  if (challenges !== undefined)
+    return { ...answer, headers: { ...answer.headers, "www-authenticate": challenges } };
   if (error.retryAfterSeconds === undefined) return answer;
   const seconds = String(Math.ceil(error.retryAfterSeconds));
   return { ...answer, headers: { ...answer.headers, "retry-after": seconds } };

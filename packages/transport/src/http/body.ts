@@ -1,31 +1,60 @@
 import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 import { invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
 import { markRequest, pathOf, routeName } from "./observe.js";
 
 /**
- * Reads a request body of at most `maxBytes`. A larger declared length is refused before a byte is read, an undeclared one as
- * soon as it passes the limit; the text names the limit. Rejects with `cancelled` if the client leaves. `book` is called with
- * the size of each chunk before the chunk is kept, and refuses the body by throwing. `take` allocates the memory of a body of
- * several chunks. A body of more than 1 MiB that arrives at less than 64 KiB/s for ten seconds is refused as unavailable, and one
- * that arrives byte by byte as invalid_argument. A refused body stays unread: answer through `endResponse`, which drops it.
+ * Reads a request body of at most `maxBytes`. A larger declared length is refused before a byte is read. Rejects with
+ * `cancelled` if the client leaves. A refused body stays unread: answer through `endResponse`, which drops it. See `readAll`.
  */
-export function readBody(
+export async function readBody(
   request: IncomingMessage,
   maxBytes: number,
-  book: (chunkBytes: number) => void = () => undefined,
-  take: (length: number) => Uint8Array = Buffer.allocUnsafe,
+  book?: (chunkBytes: number) => void,
+  take?: (length: number) => Uint8Array,
 ): Promise<Uint8Array> {
   const declared = Number(request.headers["content-length"] ?? 0);
-  if (declared > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
-  if (request.destroyed && !request.complete) return Promise.reject(clientLeft());
+  if (declared > maxBytes) throw bodyTooLarge(maxBytes);
+  if (request.destroyed && !request.complete) throw clientLeft();
+  const body = await readAll(request, { maxBytes, book, take, isWhole: () => request.complete });
+  markRequest(request, routeName(pathOf(request)));
+  return body;
+}
+
+export interface ReadOptions {
+  readonly maxBytes: number;
+  /** Time in which all must have arrived; 0: no limit. */
+  readonly timeoutMs?: number;
+  /** Called with the size of each chunk before the chunk is kept; refuses the body by throwing. */
+  readonly book?: ((chunkBytes: number) => void) | undefined;
+  /** Allocates the memory of a body of several chunks. */
+  readonly take?: ((length: number) => Uint8Array) | undefined;
+  /** Whether a stream that was closed had given everything. */
+  readonly isWhole: () => boolean;
+}
+
+/**
+ * Reads a stream to its end. It is refused as too_large when it passes `maxBytes`, as unavailable when more than 1 MiB of it
+ * arrives at less than 64 KiB/s for ten seconds or it takes longer than `timeoutMs`, and as invalid_argument when it arrives
+ * byte by byte.
+ */
+export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Array> {
+  const { maxBytes, timeoutMs = 0, book = () => undefined, isWhole } = options;
+  const { take = Buffer.allocUnsafe } = options;
   return new Promise((resolve, reject) => {
     const chunks = new Chunks();
     let count = 0;
     let pace: NodeJS.Timeout | undefined;
-    const refuse = (error: unknown): void => {
+    const onLate = () => refuse(new SkaldError("unavailable", tooLate(timeoutMs)));
+    const late = timeoutMs > 0 ? setTimeout(onLate, timeoutMs) : undefined;
+    const stopTimers = (): void => {
       clearInterval(pace);
-      request.off("data", onData);
-      request.pause();
+      clearTimeout(late);
+    };
+    const refuse = (error: unknown): void => {
+      stopTimers();
+      stream.off("data", onData);
+      stream.pause();
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
@@ -49,17 +78,16 @@ export function readBody(
         pace ??= watchPace(chunks, () => refuse(new SkaldError("unavailable", tooSlow)));
       }
     };
-    request.on("data", onData);
-    request.once("end", () => {
-      clearInterval(pace);
-      markRequest(request, routeName(pathOf(request)));
+    stream.on("data", onData);
+    stream.once("end", () => {
+      stopTimers();
       resolve(chunks.concat(take));
     });
-    // An error of a half-read request always means that the rest does not come.
-    request.once("error", () => reject(clientLeft()));
-    request.once("close", () => {
-      clearInterval(pace);
-      if (!request.complete) reject(clientLeft());
+    // An error of a half-read stream always means that the rest does not come.
+    stream.once("error", () => reject(clientLeft()));
+    stream.once("close", () => {
+      stopTimers();
+      if (!isWhole()) reject(clientLeft());
     });
   });
 }
@@ -76,6 +104,10 @@ const pacePeriodMs = 5000;
 /** One slow period may be the fault of this process, which was busy. */
 const maxSlowPeriods = 2;
 const tooSlow = `the request body arrives too slowly: after the first ${smallBytes} bytes at least ${minBytesPerSecond} bytes a second are needed`;
+
+function tooLate(timeoutMs: number): string {
+  return `the request did not arrive within ${timeoutMs} ms (server.http_server_read_timeout)`;
+}
 
 function watchPace(chunks: Chunks, onSlow: () => void): NodeJS.Timeout {
   let before = chunks.sizeBytes;

@@ -1,15 +1,16 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Socket } from "node:net";
 import { posix } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
+import { RequestTurns } from "../request-turns.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
 import { pathOf, type RequestObserver, routeName, serveObserved, unknownRoute } from "./observe.js";
-import type { EndpointDocs, Route } from "./route.js";
+import type { Authorize, EndpointDocs, Route } from "./route.js";
 import { buildRouter } from "./router.js";
 import { Certificates, mayConnect, type TlsOptions } from "./tls.js";
 import { type SocketRoute, Upgrades } from "./websocket.js";
@@ -45,6 +46,8 @@ export interface HttpServerOptions {
   /** Exact paths whose POSTs go straight to a handler, before the router. */
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
   readonly socketRoutes?: readonly SocketRoute[];
+  /** Without it every sender may use every path. */
+  readonly authorize?: Authorize | undefined;
   readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: FailedRequest) => void;
   readonly onCut?: CutObserver;
@@ -68,6 +71,7 @@ const movedPermanently = 301;
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #guard: ConnectionGuard;
+  readonly #turns = new RequestTurns();
   readonly #origins: AllowedOrigins;
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #observing: Parameters<typeof serveObserved>[0];
@@ -90,7 +94,7 @@ export class HttpServer {
     this.#observing = { guard: this.#guard, onRequest: options.onRequest };
     this.#router = buildRouter({ ...options, guard: this.#guard, origins: this.#origins });
     const serve = (request: IncomingMessage, response: ServerResponse) =>
-      this.#serve(request, response);
+      this.#serveInTurn(request, response);
     const { tls, onCertificates } = options;
     this.#certificates = tls === undefined ? undefined : new Certificates(tls, onCertificates);
     this.#server =
@@ -155,7 +159,8 @@ export class HttpServer {
     const server: Server | TlsServer = this.#server;
     const [listener] = server.listeners(event) as ConnectionListener[];
     const timeouts = { idleTimeoutMs, writeTimeoutMs };
-    const http2 = new Http2Front({ serveHttp1, guard: this.#guard, maxHeaderBytes, ...timeouts });
+    const own = { guard: this.#guard, turns: this.#turns };
+    const http2 = new Http2Front({ serveHttp1, ...own, maxHeaderBytes, ...timeouts });
     const serveHttp2: ConnectionListener = (socket) => {
       // HTTP/2 ends its connections itself.
       this.#sockets.delete(socket as Socket);
@@ -184,10 +189,10 @@ export class HttpServer {
 
   /** Without a listener Node serves requests with an `Upgrade` header as any other. */
   #takeUpgrades(serveHttp: ConnectionListener): Upgrades | undefined {
-    const { socketRoutes: routes = [], pathPrefix, onRequest, onError } = this.#options;
+    const { socketRoutes: routes = [], pathPrefix, authorize, onRequest, onError } = this.#options;
     if (routes.length === 0) return undefined;
     const own = { guard: this.#guard, origins: this.#origins, serveHttp };
-    const upgrades = new Upgrades({ routes, pathPrefix, onRequest, onError, ...own });
+    const upgrades = new Upgrades({ routes, pathPrefix, authorize, onRequest, onError, ...own });
     this.#server.on("upgrade", (request, socket, head) => {
       if (this.#stopping) socket.destroy();
       else if (upgrades.take(request, socket, head)) this.#sockets.delete(socket as Socket);
@@ -198,6 +203,19 @@ export class HttpServer {
   #onEnd(socket: Socket): void {
     for (const response of this.#running)
       if (response.socket === socket) keepHalfClosed(response, this.#guard);
+  }
+
+  #serveInTurn(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    // A request of HTTP/2 had its turn before it came here.
+    if (!(socket instanceof Socket)) {
+      this.#serve(request, response);
+      return;
+    }
+    const begin = (): void => {
+      if (!socket.destroyed) void this.#guard.run(request, () => this.#serve(request, response));
+    };
+    if (!this.#turns.run(socket, begin)) this.#guard.cut(socket, "ahead");
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -240,17 +258,20 @@ export class HttpServer {
   #serveRaw(handler: RawHandler, request: IncomingMessage, response: ServerResponse): void {
     const pattern = pathOf(request).slice(this.#options.pathPrefix.length);
     serveObserved(this.#observing, response, { name: routeName(pattern), pattern }, () =>
-      this.#runRaw(handler, request, response),
+      this.#runRaw(handler, pattern, request, response),
     );
   }
 
   async #runRaw(
     handler: RawHandler,
+    path: string,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
     try {
       this.#origins.checkChange(request.headers);
+      const { authorize } = this.#options;
+      if (authorize !== undefined) await authorize(request.headers, path);
       await handler(request, response);
     } catch (error) {
       await answerFailure(this.#options, request, response, error);

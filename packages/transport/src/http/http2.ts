@@ -15,6 +15,7 @@ import {
 import type { Socket } from "node:net";
 import { type Duplex, duplexPair, pipeline } from "node:stream";
 import type { ConnectionGuard } from "../connection-guard.js";
+import type { RequestTurns } from "../request-turns.js";
 
 /** Takes a connection that speaks HTTP/1. */
 export type ConnectionListener = (socket: Duplex) => void;
@@ -22,6 +23,7 @@ export type ConnectionListener = (socket: Duplex) => void;
 export interface Http2Options {
   readonly serveHttp1: ConnectionListener;
   readonly guard: ConnectionGuard;
+  readonly turns: RequestTurns;
   readonly maxHeaderBytes: number;
   /** Time after which a connection without requests ends; 0: never. */
   readonly idleTimeoutMs: number;
@@ -78,7 +80,7 @@ export class Http2Front {
     this.#sessions.add(session);
     session.setLocalWindowSize(sessionWindowBytes);
     session.once("close", () => this.#sessions.delete(session));
-    const { idleTimeoutMs, guard } = this.#options;
+    const { idleTimeoutMs, guard, turns } = this.#options;
     const countReset = guard.limitResets(session);
     let open = 0;
     session.on("stream", (stream, headers) => {
@@ -88,8 +90,12 @@ export class Http2Front {
         open--;
         countReset(stream);
       });
-      // The client may have reset the request, or left, before this event.
-      if (!stream.destroyed && !guard.isCut(session)) this.#onStream(stream, headers);
+      const begin = (): void => {
+        // The client may have reset the request, or left, before its turn.
+        if (stream.destroyed || guard.isCut(session)) return;
+        void guard.run(stream, () => this.#onStream(stream, headers));
+      };
+      if (!turns.run(session, begin)) guard.cut(session, "ahead");
     });
     if (idleTimeoutMs > 0)
       session.setTimeout(idleTimeoutMs, () => {

@@ -41,6 +41,9 @@ export interface Route {
   readonly docs?: EndpointDocs;
 }
 
+/** Throws 401 or 403 unless the sender of a request may use a path, which is that of a route. */
+export type Authorize = (headers: IncomingHttpHeaders, path: string) => Promise<void>;
+
 const textType = "text/plain; charset=utf-8";
 
 /** An answer in plain text, never sniffed for another type. */

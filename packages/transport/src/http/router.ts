@@ -12,7 +12,13 @@ import {
   serveObserved,
   unknownRoute,
 } from "./observe.js";
-import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./route.js";
+import {
+  type Authorize,
+  type HttpRequest,
+  type HttpResponse,
+  type Route,
+  textResponse,
+} from "./route.js";
 
 export interface RouterOptions {
   readonly maxBodyBytes: number;
@@ -25,6 +31,7 @@ export interface RouterOptions {
   readonly rawRoutes: ReadonlyMap<string, unknown>;
   /** Called when a request begins; the function that it returns is called when the request ends. */
   readonly onRequest?: RequestObserver;
+  readonly authorize?: Authorize | undefined;
   readonly onError?: (error: unknown, request: Pick<IncomingMessage, "method" | "url">) => void;
 }
 
@@ -101,6 +108,7 @@ async function serve(
   try {
     if (route.isAction === true || !isSafe(request.method))
       options.origins.checkChange(request.headers);
+    await options.authorize?.(request.headers, route.path);
     answer = await route.handler(await readRequest(options, route, request, left.signal));
   } catch (error) {
     answer = errorAnswer(error, request.headers.accept);

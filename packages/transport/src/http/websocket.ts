@@ -8,7 +8,7 @@ import type { ConnectionGuard } from "../connection-guard.js";
 import { errorAnswer } from "./answer.js";
 import { parseForm } from "./body.js";
 import { beginRequest, endRequest, pathOf, type RequestObserver, routeName } from "./observe.js";
-import type { HttpResponse } from "./route.js";
+import type { Authorize, HttpResponse } from "./route.js";
 
 /** A request for a WebSocket. */
 export interface SocketRequest {
@@ -30,6 +30,7 @@ export interface UpgradeOptions {
   readonly routes: readonly SocketRoute[];
   readonly guard: ConnectionGuard;
   readonly origins: AllowedOrigins;
+  readonly authorize?: Authorize | undefined;
   readonly onRequest?: RequestObserver | undefined;
   readonly onError?: ((error: unknown, request: IncomingMessage) => void) | undefined;
   /** Takes back a connection whose request is not for a WebSocket; bytes that were read are unshifted. */
@@ -104,7 +105,10 @@ export class Upgrades {
     let session: SocketSession;
     try {
       this.#options.origins.checkSocket(request.headers);
-      session = await withinSpan(span, async () => route.open(socketRequest(request)));
+      // The tenant that a page offers is checked like that of a header.
+      const asked = socketRequest(request);
+      await this.#options.authorize?.(asked.headers, route.path);
+      session = await withinSpan(span, async () => route.open(asked));
     } catch (error) {
       const answer = errorAnswer(error);
       if (answer.status === 500) this.#options.onError?.(error, request);

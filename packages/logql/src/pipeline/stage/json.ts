@@ -1,10 +1,12 @@
-import { scanJsonFields } from "@skald/kernels";
+import { fieldKind, scanJsonFields, scanJsonKeys } from "@skald/kernels";
 import { invalidArgument } from "@skald/model";
 import type { JsonStage } from "../../syntax/ast.js";
 import { Arena, bytesEqual, encodeText, hasByte } from "../row/bytes.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row/row.js";
 import { type CurrentLabels, labelState, stageErrors } from "../row/row-labels.js";
 import {
+  BlockFields,
+  canSearch,
   demandsErrors,
   type FieldScan,
   FieldSink,
@@ -134,7 +136,7 @@ class JsonParser {
 }
 
 /** One step of a path: a member name, or an index. */
-type PathStep = { readonly bytes: Uint8Array } | number;
+type PathStep = { readonly text: string; readonly bytes: Uint8Array } | number;
 
 interface PathExtraction {
   readonly label: string;
@@ -146,7 +148,7 @@ export function prepareJsonPaths(stage: JsonStage): PreparedStage {
   const extractions = stage.extractions.map(({ label, path }) => ({
     label,
     path: parseJsonPath(path).map((step) =>
-      typeof step === "number" ? step : { bytes: encodeText(step) },
+      typeof step === "number" ? step : { text: step, bytes: encodeText(step) },
     ),
   }));
   return (row, context) => compileJsonPaths(extractions, row, context);
@@ -154,9 +156,11 @@ export function prepareJsonPaths(stage: JsonStage): PreparedStage {
 
 function compileJsonPaths(
   extractions: readonly PathExtraction[],
-  { labels, line }: RowState,
-  { demand }: StageContext,
+  row: RowState,
+  context: StageContext,
 ): RowStage {
+  const { labels, line } = row;
+  const { demand } = context;
   const asksForErrors = demandsErrors(demand);
   // A line that is no JSON fails also where none of its values is used.
   const used = extractions.filter(({ label }) => asksForErrors || isWanted(demand, label));
@@ -166,25 +170,75 @@ function compileJsonPaths(
     isTwice: used.filter((other) => other.label === label).length > 1,
   }));
   const finder = new JsonFinder();
+  const keys = keySearch(used, row, context);
+  const text = emptyText();
+  const slots = wanted.map(({ slot }) => slot);
   return () => {
     const { bytes, start, end } = line;
-    if (start === end) return true;
-    const first = bytes[start];
-    if (first !== 123 && first !== 91 && first !== 34) {
-      labels.fail(stageErrors.json);
-      return true;
+    if (keys?.begin(row.position)) takeKeys(keys, slots, row, text);
+    else {
+      if (start === end) return true;
+      const first = bytes[start];
+      if (first !== 123 && first !== 91 && first !== 34) {
+        labels.fail(stageErrors.json);
+        return true;
+      }
+      finder.beginLine();
+      for (const { slot, path, isTwice } of wanted) {
+        if (!finder.find(bytes, start, end, path)) continue;
+        if (finder.fault === jsonFault.none) finder.extract(labels, slot, isTwice);
+        else labels.fail(stageErrors.json, jsonFaultText[finder.fault]!);
+      }
     }
-    finder.beginLine();
-    for (const { slot, path, isTwice } of wanted) {
-      if (!finder.find(bytes, start, end, path)) continue;
-      if (finder.fault === jsonFault.none) finder.extract(labels, slot, isTwice);
-      else labels.fail(stageErrors.json, jsonFaultText[finder.fault]!);
-    }
-    for (const { slot } of wanted) {
+    for (const slot of slots) {
       if (!labels.find(slot)) labels.set(labelState.parsed, slot, bytes, start, start);
     }
     return true;
   };
+}
+
+/** The search in whole blocks, where each path is one key and each label stands once; undefined elsewhere. */
+function keySearch(
+  used: readonly PathExtraction[],
+  row: RowState,
+  context: StageContext,
+): BlockFields | undefined {
+  const keys = used.flatMap(({ path: [key, ...more] }) =>
+    key === undefined || typeof key === "number" || more.length > 0 ? [] : [key.text],
+  );
+  const labels = new Set(used.map(({ label }) => label));
+  const isPlain = keys.length === used.length && labels.size === used.length;
+  if (!isPlain || !canSearch(keys, context)) return undefined;
+  // What follows the last key does not matter, not even a fault.
+  const options = { complete: false, enough: 2 ** keys.length - 1 };
+  const fields = new BlockFields(keys, ({ bytes, offsets }, selection, names, found, { enough }) =>
+    scanJsonKeys(bytes, offsets, selection, names, found, { enough }),
+  );
+  row.beforeRows(({ lines, selection }) => fields.search(lines, selection, options));
+  return fields;
+}
+
+/** Extracts the values that a search found in the current row, for labels with these slots; `text` is used on the way. */
+function takeKeys(
+  fields: BlockFields,
+  slots: readonly number[],
+  { labels, line, position }: RowState,
+  text: TextRange,
+): void {
+  const { start, length, kind, capacity } = fields.columns;
+  for (let i = 0; i < fields.count; i++) {
+    const field = fields.order[i]!;
+    const place = field * capacity + position;
+    const target = labels.parsedSlot(slots[field]!);
+    if (labels.isExtracted(target)) continue;
+    const from = start[place]!;
+    const to = from + length[place]!;
+    if (kind[place] === fieldKind.plain) labels.extract(target, line.bytes, from, to);
+    else {
+      decodeJsonString(labels.arena, line.bytes, from, to, text);
+      labels.extract(target, text.bytes, text.start, text.end);
+    }
+  }
 }
 
 /** Finds the value at a path; tolerant of what stands behind it. */

@@ -10,6 +10,7 @@ import {
 import {
   allOf,
   anyOf,
+  type Block,
   type BytesColumn,
   compileRegex,
   formulaOfText,
@@ -21,6 +22,7 @@ import { type PatternPiece, parseMatchingPattern } from "../../syntax/check.js";
 import { containsText, encodeText } from "../row/bytes.js";
 import { compileIpScan, parseIpRange } from "../row/ip.js";
 import { LineSource, type PreparedStage } from "../row/row.js";
+import { FilterRows, keepRows } from "./row-sets.js";
 
 /** One of these texts is in every line that matches. */
 interface LineNeedles {
@@ -181,24 +183,76 @@ const fewTexts = 4;
 /** Applies line filters to whole blocks: texts are searched in all lines at once, regexes run on what is left. */
 export class BlockLineFilter {
   readonly #filters: readonly LineFilter[];
+  readonly #known: FilterRows;
   readonly #line = new LineSource();
   #scratch = new Uint32Array(0);
+  #doubtful = new Uint32Array(0);
 
   /** Filters that search for a text only come first: they are cheap. */
   constructor(filters: readonly LineFilter[]) {
     const isCheap = ({ needles }: LineFilter) => needles?.complete === true;
     this.#filters = [...filters.filter(isCheap), ...filters.filter((f) => !isCheap(f))];
+    this.#known = new FilterRows(this.#filters);
   }
 
-  /** Narrows the selection in place. */
-  apply(lines: BytesColumn, rowCount: number, selection: RowSelection): void {
-    for (const filter of this.#filters) {
-      if (selection.count === 0) return;
-      if (filter.needles?.complete) {
-        selectTexts(filter.needles, lines, rowCount, selection, filter.negated);
-      } else if (filter.negated) this.#refuse(filter, lines, rowCount, selection);
-      else this.#accept(filter, lines, rowCount, selection);
+  /** Narrows the selection in place. Reads lines only where the facts of the block leave a row in doubt. */
+  apply(block: Block, selection: RowSelection): void {
+    const { facts } = block;
+    if (facts === undefined) {
+      for (const filter of this.#filters) this.#filter(filter, block, selection);
+      return;
     }
+    const found = this.#filters.map((_, i) => this.#known.matching(i, facts));
+    this.#filters.forEach(({ negated }, i) => {
+      const rows = found[i];
+      if (rows !== undefined && (rows.isExact || !negated)) {
+        keepRows(rows.words, selection, negated);
+      }
+    });
+    this.#filters.forEach((filter, i) => {
+      const rows = found[i];
+      if (rows?.isExact) return;
+      if (rows !== undefined && filter.negated) {
+        this.#filterDoubtful(filter, rows.words, block, selection);
+      } else this.#filter(filter, block, selection);
+    });
+  }
+
+  #filter(filter: LineFilter, block: Block, selection: RowSelection): void {
+    if (selection.count === 0) return;
+    const lines = block.lines();
+    const { rowCount } = block;
+    if (filter.needles?.complete) {
+      selectTexts(filter.needles, lines, rowCount, selection, filter.negated);
+    } else if (filter.negated) this.#refuse(filter, lines, rowCount, selection);
+    else this.#accept(filter, lines, rowCount, selection);
+  }
+
+  /** Applies a negated filter to the rows that it may refuse; the others pass. */
+  #filterDoubtful(
+    filter: LineFilter,
+    words: Uint32Array,
+    block: Block,
+    selection: RowSelection,
+  ): void {
+    if (this.#doubtful.length < block.rowCount) this.#doubtful = new Uint32Array(block.rowCount);
+    const doubtful = { rows: this.#doubtful, count: selection.count };
+    doubtful.rows.set(selection.rows.subarray(0, selection.count));
+    keepRows(words, doubtful, false);
+    const refused = doubtful.count;
+    this.#filter(filter, block, doubtful);
+    if (doubtful.count === refused) return;
+    const { rows } = selection;
+    let next = 0;
+    let kept = 0;
+    for (let i = 0; i < selection.count; i++) {
+      const row = rows[i]!;
+      const isDoubtful = ((words[row >> 5]! >>> (row & 31)) & 1) === 1;
+      if (isDoubtful && (next === doubtful.count || doubtful.rows[next] !== row)) continue;
+      if (isDoubtful) next++;
+      rows[kept++] = row;
+    }
+    selection.count = kept;
   }
 
   /** Keeps the rows that match. */

@@ -19,6 +19,8 @@ export function buildCompactor(parts: Parts, context: ModuleContext): BuiltModul
     onDeleted: (key) => {
       const location = locate(key);
       if (location.kind === "file") scans.forget(location.path);
+      // Delete requests look again at what is left here by an error.
+      else parts.cache?.drop(key).catch(() => undefined);
     },
     rules: removalRules,
   });

@@ -40,7 +40,7 @@ async function makeCluster() {
   const onDamaged = () => undefined;
   const requests = new RequestStore({ store: new MemoryStore(), prefix: "index/", onDamaged });
   const deletes = new DeleteRequests({
-    ...{ requests, clock, log, metrics: new Metrics(), cancelPeriodMs: 1 },
+    ...{ requests, clock, log, metrics: new Metrics(), cancelPeriodMs: 1, redactPeriodMs: 1e9 },
     pendingLimitOf: () => 0,
     modeOf: () => "filter-and-delete",
   });

@@ -1,4 +1,4 @@
-import { createDistributorMetrics, Distributor } from "@skald/distributor";
+import { createDistributorMetrics, Distributor, PushDoor } from "@skald/distributor";
 import type { RawPush } from "@skald/kernels";
 import { systemClock } from "@skald/model";
 import { serveDistributor } from "@skald/rpc";
@@ -13,6 +13,7 @@ import {
   type Parts,
   tenancyOf,
 } from "../module.js";
+import { buildOtlpDoors } from "../otlp-doors.js";
 import { buildServiceRing } from "../rings.js";
 
 /** Takes pushes and hands them to ingesters. */
@@ -21,6 +22,9 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
   const { ledger, limits, pool, pushTargetWith, sampler, server } = parts;
   const own = buildServiceRing("distributor", config.distributor.ring, context);
   const counters = createDistributorMetrics(metrics);
+  const { replication_factor } = config.ingester.lifecycler.ring;
+  const copies = isCluster(config) ? replication_factor : 1;
+  metrics.gauge("distributor_replication_factor", "Ingesters that get each stream.").set(copies);
   const distributor = new Distributor({
     ingester: pushTargetWith(counters),
     ...(isCluster(config) ? {} : { ingesterName: "all" }),
@@ -38,13 +42,18 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
   if (server !== undefined) serveDistributor(server, distributor);
+  const maxReceivedBytes = config.distributor.max_recv_msg_size;
+  const door = new PushDoor({ distributor, maxReceivedBytes, ledger });
+  const otlp = buildOtlpDoors(parts, context, door);
   const service = new Service({
     name: "distributor",
     start: async (signal) => {
       await own.start();
       await own.join(signal);
+      await otlp.start();
     },
     stop: async () => {
+      await otlp.stop();
       await sampler?.close();
       await own.stop();
     },
@@ -52,7 +61,8 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
   return {
     service,
     unready: () => own.ring.unready,
-    rawRoutes: pushRoutes(config, distributor, ledger, tenancyOf(config)),
+    complaint: () => otlp.complaint(),
+    rawRoutes: pushRoutes(door, tenancyOf(config)),
     routes: [
       ...ringRoutes({ path: "/distributor/ring", title: "Distributor ring", ring: own.ring }),
       ...userStatsRoutes(metrics, systemClock),

@@ -21,6 +21,7 @@ import {
   serveTailer,
 } from "@skald/rpc";
 import { memoryBytes, Service } from "@skald/runtime";
+import { Metrics } from "@skald/runtime/metrics";
 import { type ObjectStore, type SealedSegment, segmentKey } from "@skald/storage";
 import type { Config } from "../../config/root.js";
 import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
@@ -28,7 +29,9 @@ import { ringRoutes } from "../../http/ring-routes.js";
 import { LostMembers } from "../lost-members.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 import { OldestHeld } from "../oldest-held.js";
+import { ReturnedDisk } from "../returned-disk.js";
 import { buildIngesterRing, ingesterIdOf, watchIngesterRing } from "../rings.js";
+import { deleteRequestsOf } from "./deletes.js";
 
 /** The ingester of this process, and its place in the ring. */
 export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule {
@@ -77,18 +80,22 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     publish: () => own.tell(),
   });
   parts.ownRing = own;
+  const returned = returnedDiskOf(parts, context, options);
   /** Set when an operator has asked it to end. */
   let ending: IngesterEnding | undefined;
   const service = new Service({
     name: "ingester",
     start: async (signal) => {
       await own.start();
+      await returned?.prepare(signal);
       await ingester.start(signal);
       await own.ring.refresh().catch(() => undefined);
       if (!ingester.holdsRows) lost.adopt();
       await own.join(signal);
     },
-    run: (signal) => ingester.runUntil(signal),
+    run: async (signal) => {
+      await Promise.all([ingester.runUntil(signal), returned?.watch(signal)]);
+    },
     stop: async () => {
       await own.leave();
       await lost.stop();
@@ -112,6 +119,23 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
       ...ringRoutes({ path: "/ring", title: "Ingester ring", ring: own.ring }),
     ],
   };
+}
+
+/** The disk of an ingester of a ring, which may have forgotten it while delete requests were carried out. */
+function returnedDiskOf(
+  parts: Parts,
+  context: ModuleContext,
+  { config, dataDir }: IngesterOptions,
+): ReturnedDisk | undefined {
+  if (!isCluster(context.config) || !context.config.compactor.retention_enabled) return undefined;
+  const log = context.log.child({ component: "deletes" });
+  return new ReturnedDisk({
+    walDir: config.wal.dir,
+    segmentsDir: join(dataDir, "segments"),
+    deletes: deleteRequestsOf(parts, { ...context, log, metrics: new Metrics() }),
+    forgottenAfterMs: context.config.ingester.lifecycler.ring.heartbeat_timeout,
+    ...{ log, clock: systemClock },
+  });
 }
 
 /** A replay may take this part of the memory; the seals that make room, and the rest of the program, need the other. */

@@ -48,7 +48,7 @@ export function buildPatternIngester(parts: Parts, context: ModuleContext): Buil
 const maxQueued = 1000;
 const maxHeapMib = 512;
 
-function patternThread({ limits }: Parts, { config, log, metrics }: ModuleContext): PatternThread {
+function patternThread(parts: Parts, { config, log, metrics }: ModuleContext): PatternThread {
   const lines = metrics.counter(
     "pattern_lines_total",
     "Lines that came in while patterns are found.",
@@ -65,7 +65,8 @@ function patternThread({ limits }: Parts, { config, log, metrics }: ModuleContex
     }),
     setup: patternSetupOf(config),
     savePeriodMs: config.pattern_ingester.flush_check_period,
-    fieldsOf: (tenant) => messageFieldsOf(limits.of(tenant)),
+    fieldsOf: (tenant) => messageFieldsOf(parts.limits.of(tenant)),
+    erasedOf: async (tenant) => (await parts.erasedOf?.(tenant)) ?? [],
     onLearnt: (seen, all) => {
       looked.inc(seen);
       lines.inc(all);
@@ -156,8 +157,8 @@ function callsOf(
   };
 }
 
-/** Patterns are looked for in this many lines of a tenant per second; beyond that each line stands for several. */
-const maxLines = 4_000;
+/** Patterns are looked for in this many lines of a tenant per second, which take some 20 ms; beyond that each line stands for several. */
+const maxLines = 30_000;
 
 function samplerOf(
   learnerOf: (tenant: string, stream: string) => PatternIngester,

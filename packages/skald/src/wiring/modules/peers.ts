@@ -1,7 +1,7 @@
 import { type GrpcConnectionOptions, GrpcServer, serverOptionsOf } from "@skald/rpc";
 import { Service } from "@skald/runtime";
 import { grpcTlsOptionsOf } from "../../config/server.js";
-import { callObserver, cutObserver } from "../../http/request-metrics.js";
+import { grpcObservers } from "../../http/request-metrics.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 import {
   Connections,
@@ -13,20 +13,14 @@ import {
 } from "../peers.js";
 import { isShared, watchServiceRing } from "../rings.js";
 
-/** Connections to other processes, and the server for their calls. A process that is alone does not listen. */
+/** Connections to other processes, and the server for their calls. A process that is alone serves none. */
 export function buildPeers(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const connections = new Connections();
   parts.connections = connections;
-  const panics = metrics.counter("grpc_panic_total", "Calls that failed for a fault of ours.");
   const server = isCluster(config)
     ? new GrpcServer({
         ...serverOptionsOf(config.server, grpcTlsOptionsOf(config.server)),
-        onEnd: callObserver(metrics),
-        onCut: cutObserver(metrics, log, "grpc"),
-        onError: (error, path) => {
-          panics.inc();
-          log.error("a call failed", { path, error });
-        },
+        ...grpcObservers(metrics, log),
       })
     : undefined;
   parts.server = server;

@@ -1,10 +1,25 @@
 import { availableParallelism } from "node:os";
-import type { ScheduledCall, Scheduler, SegmentScanner } from "@skald/contracts";
+import type {
+  ScanPlan,
+  ScanTask,
+  ScheduledCall,
+  Scheduler,
+  SegmentScanner,
+} from "@skald/contracts";
 import { RetriedCalls } from "@skald/frontend";
+import { type SegmentRef, systemClock } from "@skald/model";
 import { listedSince, QueryLanes } from "@skald/querier";
 import { connectionOptionsOf, remoteScheduler } from "@skald/rpc";
-import { type HostFunction, MemoryBudget, memoryBytes, Service, WorkerPool } from "@skald/runtime";
+import {
+  type HostFunction,
+  MemoryBudget,
+  memoryBytes,
+  repeat,
+  Service,
+  WorkerPool,
+} from "@skald/runtime";
 import { FairQueue } from "@skald/scheduler";
+import { AskedTexts } from "@skald/storage";
 import type { Config } from "../../config/root.js";
 import type { DamagedSegment } from "../../query/query-worker.js";
 import { threadScripts } from "../../thread-scripts.js";
@@ -20,6 +35,10 @@ const maxSmallQueries = 64;
 const minThreads = 2;
 /** Heap of a query thread; a query that needs more ends with its thread. */
 const maxQueryHeapMib = 512;
+/** Of a longer list no text is asked for by itself. */
+const maxNotedAlternatives = 4;
+/** Pause between writes of what was asked. */
+const notePauseMs = 10 * 60_000;
 /** Memory that idle threads keep. */
 const maxKeptMib = 64;
 /** A part of the memory that queries may hold together when nobody says. */
@@ -57,9 +76,13 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   const help = "Segments that queries found damaged and left out.";
   const corrupt = metrics.counter("querier_corrupt_segments_total", help);
   const schedulers = schedulersOf(parts, { config, log, metrics });
+  const asked = new AskedTexts({ store: parts.store, clock: systemClock });
+  const onError = (error: unknown) => log.warn("what was asked for cannot be stored", { error });
   const service = new Service({
     name: "querier",
-    ...(schedulers === undefined ? {} : { run: (signal) => schedulers.book.run(signal) }),
+    run: (signal) =>
+      schedulers?.book.run(signal) ??
+      repeat(() => asked.flush({ signal }), { pauseMs: notePauseMs, signal, onError }),
     stop: () => threads.close(),
   });
   const { hidesRows, deletesOf } = parts;
@@ -73,12 +96,34 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     log.error("a segment is damaged; queries leave it out", { ...found });
     return { value: undefined };
   };
-  const services = { ingester, catalog, scanner: scanner as SegmentScanner, deletes };
+  const noting = notingTexts(scanner as SegmentScanner, asked);
+  const services = { ingester, catalog, scanner: noting, deletes };
   parts.lanes = new QueryLanes({
     ...{ ...lanes, services, host: { corrupt: onCorrupt } },
     onCorrupt: (segment, error) => onCorrupt({ segment, reason: (error as Error).message }),
   });
   return { service };
+}
+
+/** Notes the texts of the line filters that scans of the store ask for. */
+export function notingTexts(scanner: SegmentScanner, asked: AskedTexts): SegmentScanner {
+  return {
+    run(kind, task, options) {
+      if (kind === "scan") noteTexts(task as ScanTask<ScanPlan, SegmentRef>, asked);
+      return scanner.run(kind, task, options);
+    },
+  };
+}
+
+function noteTexts({ plan, sources }: ScanTask<ScanPlan, SegmentRef>, asked: AskedTexts): void {
+  const tenant = sources[0]?.ref.tenant;
+  if (tenant === undefined) return;
+  for (const stage of "log" in plan ? plan.log.stages : plan.stages) {
+    if (stage.kind !== "line_filter") return;
+    if (stage.op !== "|=" && stage.op !== "!=") continue;
+    for (const { kind, value } of stage.alternatives.slice(0, maxNotedAlternatives))
+      if (kind === "text") asked.note(tenant, value);
+  }
 }
 
 /** Has calls answered by queriers of other processes, in one that is a frontend and no querier; else undefined. */

@@ -59,6 +59,10 @@ export function buildFrontend(
     maxDurationMs: config.querier.tail_max_duration,
     clock: systemClock,
   });
+  const open = "Tails that are open.";
+  metrics.gaugeOf("querier_tail_active", open, () => tails.active);
+  const running = "Requests for queries, labels and the like that are being served.";
+  metrics.gaugeOf("query_frontend_queries_in_progress", running, () => queries.running);
   const queried = queryRoutes((endpoint, request) => queries.serve(endpoint, request));
   return {
     service,

@@ -15,6 +15,7 @@ import {
   type ObjectStore,
   type S3Options,
   type SegmentCacheCalls,
+  type SegmentCacheCleaner,
   SegmentCatalog,
 } from "@skald/storage";
 import type { Config } from "../../config/root.js";
@@ -60,6 +61,7 @@ export function buildStore(parts: Parts, context: ModuleContext): BuiltModule {
   const countDay: typeof threads.countDay = (task, options) => threads.countDay(task, options);
   parts.ownCatalog = timedCatalog(new CountingCatalog({ catalog, countDay }), metrics);
   parts.catalog = parts.ownCatalog;
+  parts.cache = cache;
   if (cache !== undefined) parts.scanner = new RemoteScanner({ scanner, cache });
   return { service, ...(unready === undefined ? {} : { unready }) };
 }
@@ -70,7 +72,7 @@ interface BuiltStore {
   /** Where threads find the bytes of a key. */
   readonly locate: (key: string) => SegmentLocation;
   /** The local cache of a remote store. */
-  readonly cache?: SegmentCacheCalls;
+  readonly cache?: SegmentCacheCalls & SegmentCacheCleaner;
   readonly service: Service;
   readonly unready?: () => string | undefined;
 }

@@ -26,6 +26,8 @@ type Group = FilterTable["groups"][number];
 
 /** A group is read, and verified, in pieces of this size once it was read as a whole. */
 const pieceBytes = 1024;
+/** Keys whose answers are remembered: those of some texts. */
+const maxRememberedKeys = 64;
 
 /**
  * Asks the filters of a segment, 64 blocks at once. The first read of a group takes all of it and verifies it against its
@@ -37,6 +39,8 @@ export class FilterReader {
   /** The checksums of the pieces of groups that were read as a whole. */
   readonly #pieces = new Map<Group, Uint32Array>();
   readonly #memory = new SlotMemory();
+  /** What groups answered, by key: a client asks for the lines and for their numbers, and asks again. */
+  readonly #answers = new Map<number, Map<Group, BlockBits>>();
 
   constructor(reader: SyncRangeReader, table: FilterTable) {
     this.#reader = reader;
@@ -52,13 +56,13 @@ export class FilterReader {
   /** Where the groups of wanted blocks are that were not read yet. */
   #unread(domains: ReadonlySet<FilterDomain>, wanted: Uint8Array): ObjectRange[] {
     return this.#table.groups
-      .filter((group) => {
-        const { domain, from, blocks } = group;
-        if (!domains.has(domain) || this.#pieces.has(group)) return false;
-        const asked = wanted.subarray(from, from + blocks);
-        return asked.some(
-          (flag, i) => flag === 1 && !this.#table.blocks[domain][from + i]!.isEmpty,
-        );
+      .filter((group) => domains.has(group.domain) && !this.#pieces.has(group))
+      .filter(({ domain, from, blocks }) => {
+        const of = this.#table.blocks[domain];
+        for (let block = from; block < from + blocks; block++) {
+          if (wanted[block] === 1 && !of[block]!.isEmpty) return true;
+        }
+        return false;
       })
       .map((group) => ({ offset: group.offset, length: groupBytes(group) }));
   }
@@ -118,31 +122,51 @@ export class FilterReader {
     wanted: Uint8Array,
     text: NeedleText | undefined,
   ): void {
-    const blocks = this.#table.blocks[group.domain].slice(group.from, group.from + group.blocks);
+    const { from, blocks: count } = group;
+    const blocks = this.#table.blocks[group.domain];
     const asked = new BlockBits();
-    blocks.forEach((block, i) => {
-      const isAsked = wanted[group.from + i] === 1 && !block.isEmpty && !isExempt(block, text);
-      if (isAsked) asked.add(i);
-    });
+    let isPlain = true;
+    for (let i = 0; i < count; i++) {
+      if (wanted[from + i] !== 1) continue;
+      const block = blocks[from + i]!;
+      if (block.isEmpty || isExempt(block, text)) continue;
+      asked.add(i);
+      isPlain &&= block.threshold === 0 && !block.isSingle;
+    }
     if (asked.isEmpty) return;
-    const isPlain = blocks.every(({ threshold, isSingle }) => threshold === 0 && !isSingle);
     const left = asked.copy();
-    const rows = this.#rowsOf(group);
-    const lackingOf = lackingIn[this.#table.kind];
     for (const { key, isExtra } of keys) {
-      const lacking = lackingOf(rows, group, key);
-      if (!isPlain) {
-        blocks.forEach(({ threshold, isSingle }, i) => {
-          const isLeftOut = threshold !== 0 && (key & 0xffff) >= threshold;
-          if (isLeftOut || (isExtra && isSingle)) lacking.remove(i);
-        });
+      const lacking = this.#lacking(group, key).copy();
+      for (let i = 0; !isPlain && i < count; i++) {
+        const { threshold, isSingle } = blocks[from + i]!;
+        const isLeftOut = threshold !== 0 && (key & 0xffff) >= threshold;
+        if (isLeftOut || (isExtra && isSingle)) lacking.remove(i);
       }
       left.removeAll(lacking);
       if (left.isEmpty) break;
     }
-    for (let i = 0; i < group.blocks; i++) {
-      if (asked.has(i) && !left.has(i)) wanted[group.from + i] = 0;
+    for (let i = 0; i < count; i++) {
+      if (asked.has(i) && !left.has(i)) wanted[from + i] = 0;
     }
+  }
+
+  /** The blocks of a group that a key is surely not in. */
+  #lacking(group: Group, key: number): BlockBits {
+    let known = this.#answers.get(key);
+    if (known === undefined) {
+      known = new Map();
+      if (this.#answers.size === maxRememberedKeys) {
+        const [oldest] = this.#answers.keys();
+        this.#answers.delete(oldest!);
+      }
+      this.#answers.set(key, known);
+    }
+    let lacking = known.get(group);
+    if (lacking === undefined) {
+      lacking = lackingIn[this.#table.kind](this.#rowsOf(group), group, key);
+      known.set(group, lacking);
+    }
+    return lacking;
   }
 
   /** The bits of the slots of a group from one on, as many as a key has. */

@@ -7,7 +7,7 @@ import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { sealSegment } from "../../seal/seal.js";
 import { goldenFilteredRows, goldenPath } from "../../testing/golden.js";
 import { headOf, type Row } from "../../testing/seal-rows.js";
-import { bytesRange } from "../range-reader.js";
+import { bytesRange, type SyncRangeReader } from "../range-reader.js";
 import { openSegment } from "../read/reader.js";
 import type { Segment } from "../segment.js";
 import { describeSegment } from "../verify/describe-segment.js";
@@ -155,15 +155,40 @@ describe.each(kinds)("the filters of a segment, a %s for each block,", (filters)
     return Number(view.getBigUint64(byteLength - 8 - footer - 24, true));
   }
 
+  it("are not read again for texts that were asked last", () => {
+    const range = bytesRange("s.parquet", bytes);
+    let reads = 0;
+    const counting: SyncRangeReader = {
+      ...range,
+      read: (...asked) => {
+        reads++;
+        return range.read(...asked);
+      },
+    };
+    const opened = openSegment(counting, identity);
+    const readsFor = (formula: NeedleFormula) => {
+      const before = reads;
+      expect(left(formula, opened)).toEqual(left(formula));
+      return reads - before;
+    };
+    const asked = text(`"order":"ord-15838"`);
+    expect(readsFor(asked)).toBeGreaterThan(0);
+    expect(readsFor(asked)).toBe(0);
+    for (let i = 0; i < 60; i++) readsFor(text(`${i * 7919} is another text`));
+    expect(readsFor(asked)).toBeGreaterThan(0);
+  });
+
   it("are refused when they change after they were asked", () => {
-    const formula = text(`"order":"ord-15838"`);
     const changing = bytes.slice();
     const opened = openSegment(bytesRange("s.parquet", changing), identity);
-    const good = left(formula, opened);
+    left(text(`"order":"ord-15838"`), opened);
     const { filters: sizes } = describeSegment(bytesRange("s.parquet", bytes));
     const from = filtersEnd() - sizes!.lines - sizes!.metadata;
     let refused = 0;
     for (let at = from; at < filtersEnd(); at += 97) {
+      // What was asked is remembered, so each question is another one.
+      const formula = text(`"order":"ord-${at}"`);
+      const good = left(formula);
       changing[at]! ^= 0xff;
       try {
         expect(left(formula, opened)).toEqual(good);
@@ -176,7 +201,8 @@ describe.each(kinds)("the filters of a segment, a %s for each block,", (filters)
       changing[at]! ^= 0xff;
     }
     expect(refused).toBeGreaterThan(10);
-    expect(left(formula, opened)).toEqual(good);
+    const formula = text(`"order":"ord-77"`);
+    expect(left(formula, opened)).toEqual(left(formula));
   });
 
   it("are refused when they are damaged", () => {

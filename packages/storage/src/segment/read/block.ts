@@ -31,6 +31,7 @@ interface StoredBlock {
   readonly block: number;
   readonly rowCount: number;
   readonly runs: Block["runs"];
+  readonly facts: Block["facts"];
   /** Names the file in the error of whatever fails. */
   guard<T>(read: () => T): T;
 }
@@ -64,6 +65,7 @@ export function segmentBlock(stored: StoredBlock): Block {
     baseNs: index.baseNs,
     rowCount,
     runs: stored.runs,
+    facts: stored.facts,
     timestamps() {
       timestamps ??= guard(
         () => decodeDelta(page(timestampColumn).body, rowCount, index.baseNs).values,

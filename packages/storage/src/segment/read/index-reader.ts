@@ -3,11 +3,12 @@ import { dayNs, internal } from "@skald/model";
 import { runningSum } from "../../bytes.js";
 import { zstd, zstdContentBytes } from "../../zstd.js";
 import { readDigests, readMarks } from "../digests.js";
+import { readFacts } from "../facts.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { ImageReader, type IndexImage, writeImage } from "../index-image.js";
 import { SectionReader, section } from "../index-sections.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../layout.js";
-import { readLevels, readSlices } from "../run-counts.js";
+import { readLevels, readMetadataBytes, readSlices } from "../run-counts.js";
 import { wrongChecksum } from "../segment.js";
 import { decodeStreams, StreamTable } from "../streams.js";
 import { BlockRuns, decodeRuns, RunColumns, runParts } from "./runs.js";
@@ -122,6 +123,13 @@ export class SegmentIndex {
   readonly slices = lazy(() =>
     readSlices(this.#sections, this.blockCount, (block) => this.runs.of(block)),
   );
+  /** What is known of the rows without their lines; undefined when nothing is. */
+  readonly facts = lazy(() =>
+    readFacts(this.#sections, this.blockCount, (block) => this.runs.of(block).rowStart.at(-1)!),
+  );
+
+  /** Bytes of the structured metadata of each run; undefined when there are none. */
+  readonly metadataBytes = lazy(() => readMetadataBytes(this.#sections, this.runs.count));
 
   constructor(image: IndexImage) {
     const reader = new ImageReader(image);
@@ -191,6 +199,11 @@ export class SegmentIndex {
     let from = 0;
     for (let before = 0; before < block; before++) from += rowsOf(before);
     return marks.subarray(from, from + rowsOf(block));
+  }
+
+  /** Bytes of the structured metadata of the runs of a block. */
+  metadataBytesOf(block: number): Float64Array | undefined {
+    return this.metadataBytes()?.subarray(...this.runs.placesOf(block));
   }
 
   #readNames(block: number): string[] {

@@ -357,9 +357,9 @@ it("has the layout of docs/formats/segment.md", () => {
   expect(hex(file, 0x180, 8)).toBe("0108301218000000");
   expect(hex(file, trailerAt, 8)).toBe("8801000000000000");
   expect(hex(file, trailerAt + 16, 8)).toBe(Buffer.from("SKALDIX1").toString("hex"));
-  const index = zstd.decompress(file.subarray(0x188, trailerAt), 1328);
+  const index = zstd.decompress(file.subarray(0x188, trailerAt), 1349);
   expect(hex(index, 0, 0x24)).toBe(
-    "360000000100020000000000020000000c0000000200010000000000080000004a000000",
+    "370000000100020000000000020000000c0000000200010000000000080000004a000000",
   );
-  expect(hex(index, 0x364, 19)).toBe("80010402020000000000747880010408d2c402");
+  expect(hex(index, 0x374, 19)).toBe("80010402020000000000747880010408d2c402");
 });

@@ -1,4 +1,10 @@
-import { internal, type NeedleFormula, type SegmentRef, SkaldError } from "@skald/model";
+import {
+  type BlockFacts,
+  internal,
+  type NeedleFormula,
+  type SegmentRef,
+  SkaldError,
+} from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
 import { FilterReader } from "../filter/filter-reader.js";
 import type { IndexImage } from "../index-image.js";
@@ -17,6 +23,7 @@ import {
   corruptSegmentOf,
   type LabelTable,
   type PageSet,
+  type RunsWithin,
   type Segment,
 } from "../segment.js";
 import { type ByteRange, PageReader, pageSet, segmentBlock } from "./block.js";
@@ -148,6 +155,10 @@ class OpenedSegment implements Segment {
     this.#index.runs.forEachOf(stream, visit);
   }
 
+  blocksOf(streams: Uint32Array, within?: RunsWithin): Uint32Array {
+    return this.#index.runs.blocksOf(streams, within);
+  }
+
   digests(stream: number) {
     return this.#guard(() => this.#index.digests()?.of(stream));
   }
@@ -156,12 +167,23 @@ class OpenedSegment implements Segment {
     return this.#guard(() => this.#index.marksOf(block));
   }
 
+  metadataBytes(block: number) {
+    return this.#guard(() => this.#index.metadataBytesOf(block));
+  }
+
   levels(block: number, run: number) {
     return this.#guard(() => this.#index.levels()?.of(block, run));
   }
 
   slices(block: number, run: number) {
     return this.#guard(() => this.#index.slices()?.of(block, run));
+  }
+
+  facts(block: number): BlockFacts | undefined {
+    const found = this.#guard(() => this.#index.facts()?.ofBlock(block));
+    if (found === undefined) return undefined;
+    const { texts } = found;
+    return { texts, rowsWith: (text) => this.#guard(() => found.rowsWith(text)) };
   }
 
   metadataNames(block: number) {
@@ -194,6 +216,7 @@ class OpenedSegment implements Segment {
       block,
       rowCount,
       runs,
+      facts: this.facts(block),
       guard: (read) => this.#guard(read),
     });
   }

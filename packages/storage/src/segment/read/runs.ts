@@ -1,6 +1,7 @@
 import { internal, lowerBound, type RunTable } from "@skald/model";
 import type { Column, ImageReader } from "../index-image.js";
 import { type SectionReader, section } from "../index-sections.js";
+import type { RunsWithin } from "../segment.js";
 
 /** Parts that runs take in an image. */
 export const runParts = 6;
@@ -11,8 +12,9 @@ export class RunColumns {
   readonly first: Uint32Array;
   readonly stream: Uint32Array;
   readonly rowStart: Uint32Array;
-  readonly #minTime: Float64Array;
-  readonly #maxTime: Float64Array;
+  /** ns since the base; both inclusive. */
+  readonly minTime: Float64Array;
+  readonly maxTime: Float64Array;
   readonly #lineBytes: Float64Array;
 
   /** The runs of an image, whose parts begin at `part`. */
@@ -20,8 +22,8 @@ export class RunColumns {
     this.first = image.words(part);
     this.stream = image.words(part + 1);
     this.rowStart = image.words(part + 2);
-    this.#minTime = image.numbers(part + 3);
-    this.#maxTime = image.numbers(part + 4);
+    this.minTime = image.numbers(part + 3);
+    this.maxTime = image.numbers(part + 4);
     this.#lineBytes = image.numbers(part + 5);
   }
 
@@ -33,8 +35,8 @@ export class RunColumns {
       stream: this.stream.subarray(from, to),
       // The row starts of a block are one more than its runs.
       rowStart: this.rowStart.subarray(from + block, to + block + 1),
-      minTime: this.#minTime.subarray(from, to),
-      maxTime: this.#maxTime.subarray(from, to),
+      minTime: this.minTime.subarray(from, to),
+      maxTime: this.maxTime.subarray(from, to),
       lineBytes: this.#lineBytes.subarray(from, to),
     };
   }
@@ -56,6 +58,16 @@ export class BlockRuns {
     return this.#tables[block];
   }
 
+  /** The number of all runs. */
+  get count(): number {
+    return this.#columns.stream.length;
+  }
+
+  /** The runs of a block, among all: [from, to). */
+  placesOf(block: number): [from: number, to: number] {
+    return [this.#columns.first[block]!, this.#columns.first[block + 1]!];
+  }
+
   /** Calls back for each run of a stream, in order; streams ascend over the runs, so nothing else is looked at. */
   forEachOf(wanted: number, visit: (block: number, run: number) => void): void {
     const { first, stream } = this.#columns;
@@ -66,6 +78,30 @@ export class BlockRuns {
       while (first[block + 1]! <= run) block++;
       visit(block, run - first[block]!);
     }
+  }
+
+  /** The blocks with runs of some streams; both ascend. */
+  blocksOf(streams: Uint32Array, within: RunsWithin = {}): Uint32Array {
+    const { first, stream, minTime, maxTime } = this.#columns;
+    const { blocks = { from: 0, to: this.blockCount } } = within;
+    const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY } = within;
+    const found = new Uint32Array(Math.max(0, blocks.to - blocks.from));
+    const end = first[blocks.to]!;
+    let count = 0;
+    let block = blocks.from;
+    let at = 0;
+    for (let run = first[block]!; run < end && at < streams.length; ) {
+      const wanted = streams[at]!;
+      if (stream[run]! < wanted) run = lowerBound(stream, wanted, run);
+      else if (stream[run]! > wanted) at = lowerBound(streams, stream[run]!, at);
+      else if (maxTime[run]! < from || minTime[run]! >= to) run++;
+      else {
+        while (first[block + 1]! <= run) block++;
+        found[count++] = block;
+        run = first[block + 1]!;
+      }
+    }
+    return found.subarray(0, count);
   }
 }
 

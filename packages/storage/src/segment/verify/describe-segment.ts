@@ -35,6 +35,8 @@ export interface SegmentDescription extends Omit<FoundSegment, "streams"> {
   readonly digests: { streams: number; minutes: number };
   /** Rows by `detected_level`, of the runs where they were counted. */
   readonly levels: { countedRuns: number; rows: Readonly<Record<string, number>> };
+  /** Texts whose rows the index lists, and how many rows have each. */
+  readonly rowSets: Readonly<Record<string, number>>;
   /** The segment itself, for streams and blocks. */
   readonly segment: Segment;
 }
@@ -63,6 +65,7 @@ export function describeSegment(reader: SyncRangeReader): SegmentDescription {
     columns,
     digests: digestsOf(segment),
     levels: levelsOf(segment),
+    rowSets: rowSetsOf(index),
     segment,
   };
 }
@@ -118,6 +121,12 @@ function digestsOf(segment: Segment): SegmentDescription["digests"] {
     minutes += digests.minutes.length;
   }
   return { streams, minutes };
+}
+
+function rowSetsOf(index: SegmentIndex): SegmentDescription["rowSets"] {
+  const facts = index.facts();
+  const texts = facts?.texts.map((text, i) => [Buffer.from(text).toString(), facts.rowCount(i)]);
+  return Object.fromEntries(texts ?? []);
 }
 
 function levelsOf(segment: Segment): SegmentDescription["levels"] {

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
-import { errorCodeOf, internal, sliceOf, type TimeSlices } from "@skald/model";
+import { selectAll, selectContains } from "@skald/kernels";
+import { type Block, errorCodeOf, internal, sliceOf, type TimeSlices } from "@skald/model";
 import { type ReadFooter, readFooter } from "../../parquet/footer.js";
 import { magic } from "../../parquet/format.js";
 import { minuteNs } from "../digests.js";
@@ -104,6 +105,8 @@ function decodeAll(index: SegmentIndex): void {
   index.marks();
   index.levels();
   index.slices();
+  const facts = index.facts();
+  facts?.texts.forEach((_, text) => void facts.rowCount(text));
 }
 
 function* verifyFilters(
@@ -184,11 +187,26 @@ function verifyBlock(segment: Segment, number: number) {
       throw internal(`run ${run} has counts of levels of other rows`);
     checkSlices(segment.slices(number, run), { timestamps, offsets: lines.offsets, from, to });
   }
+  checkRowSets(block);
   const metadata = block.metadataNames().flatMap((name) => {
     const column = block.metadata(name);
     return column === undefined ? [] : [[name, column] as const];
   });
   return { runs, timestamps, hashes: hashBlockRows({ rowCount, timestamps, lines, metadata }) };
+}
+
+/** Throws `internal` when a row set is not that of the rows whose lines contain its text. */
+function checkRowSets({ facts, rowCount, lines }: Block): void {
+  if (facts === undefined) return;
+  const { bytes, offsets } = lines();
+  for (const [i, text] of facts.texts.entries()) {
+    const found = selectAll(rowCount);
+    selectContains(bytes, offsets, rowCount, text, found, { ignoreCase: false, negate: false });
+    const { count, words } = facts.rowsWith(i);
+    const has = (row: number) => ((words[row >> 5]! >>> (row & 31)) & 1) === 1;
+    if (count !== found.count || !found.rows.subarray(0, count).every(has))
+      throw internal(`the rows of "${Buffer.from(text)}" are not those of its lines`);
+  }
 }
 
 /** Throws `internal` when the marks are not those of the rows. */

@@ -1,11 +1,12 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
 import { DigestWriter, MarkWriter } from "../digests.js";
+import { RowSetWriter } from "../facts.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { type SegmentLayout, type SortedBlock, writeStreams } from "../layout.js";
 import { hashBlockRows } from "../row-hash.js";
-import { LevelWriter, SliceWriter } from "../run-counts.js";
+import { LevelWriter, MetadataBytesWriter, SliceWriter } from "../run-counts.js";
 
 /** What the index says about the file as a whole. */
 interface IndexSummary {
@@ -62,10 +63,17 @@ export class SegmentIndexWriter {
   readonly #marks = new MarkWriter();
   readonly #levels = new LevelWriter();
   readonly #slices = new SliceWriter();
+  readonly #rowSets: RowSetWriter;
+  readonly #metadata: MetadataBytesWriter;
 
-  constructor(layout: SegmentLayout, hasDigests: boolean) {
+  constructor(
+    layout: SegmentLayout,
+    options: { readonly hasDigests: boolean; readonly texts: readonly string[] },
+  ) {
     this.#layout = layout;
-    this.#digests = hasDigests ? new DigestWriter() : undefined;
+    this.#metadata = new MetadataBytesWriter(layout.metadataMore);
+    this.#digests = options.hasDigests ? new DigestWriter() : undefined;
+    this.#rowSets = new RowSetWriter(options.texts);
   }
 
   /** Adds what headers say about a block. Comes before its pages are encoded, which use the bytes in front of the lines. */
@@ -73,6 +81,8 @@ export class SegmentIndexWriter {
     this.#hash(block);
     this.#levels.add(block);
     this.#slices.add(block);
+    this.#rowSets.add(block);
+    this.#metadata.add(block);
   }
 
   #hash({ more, ...block }: SortedBlock): void {
@@ -127,6 +137,8 @@ export class SegmentIndexWriter {
     this.#marks.finish(sections);
     this.#levels.finish(sections);
     this.#slices.finish(sections);
+    this.#rowSets.finish(sections, lineBytes);
+    this.#metadata.finish(sections);
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
   }

@@ -47,6 +47,8 @@ export interface SegmentWriterOptions {
   readonly sync?: boolean | undefined;
   /** Ids of the segments that it is merged from. */
   readonly replaces?: readonly string[] | undefined;
+  /** Texts whose rows the index lists, the one that is asked for most first; none by default. */
+  readonly texts?: readonly string[] | undefined;
 }
 
 /** A segment that was written. */
@@ -82,7 +84,10 @@ export class SegmentWriter {
     this.#options = options;
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#group = new RowGroup(this.#layout);
-    this.#index = new SegmentIndexWriter(this.#layout, options.digests ?? true);
+    this.#index = new SegmentIndexWriter(this.#layout, {
+      hasDigests: options.digests ?? true,
+      texts: options.texts ?? [],
+    });
     this.#filters = new FilterWriter(options.filters ?? "ribbon", this.#layout.metadataMore);
     this.#output = new AtomicFile(options.path, options);
     this.#output.write(Buffer.from(magic, "latin1"));

@@ -43,7 +43,7 @@ export async function fill(site: { readonly url: string }, lines: number, tenant
 }
 
 /** The line of a number, of which the last is the newest. */
-export function lineOf(i: number): string {
+function lineOf(i: number): string {
   const msg = messages[i % messages.length];
   const status = i % 11 === 0 ? 500 : 200;
   if (i % 3 === 0) return `level=${levelOf(i)} msg="${msg}" key=k${i}`;

@@ -1,0 +1,223 @@
+import { Agent as HttpAgent, request as httpRequest } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { type ClientOptions, WebSocket } from "ws";
+import { type AnswerStream, type Entry, entriesOf } from "../output/entries.js";
+import { Failure } from "../shell/command.js";
+import type { Client } from "./client.js";
+import { keyOf, queryRange } from "./log-pages.js";
+import type { Connection } from "./settings.js";
+
+export interface TailQuery {
+  readonly query: string;
+  /** Lines from this time on come first. */
+  readonly fromNs: bigint;
+  /** Most lines of the history. */
+  readonly limit: number;
+  readonly delaySeconds: number;
+  /** Lines at `fromNs` that the reader has. */
+  readonly known?: readonly Entry[];
+  /** Takes what the reader should know: lost connections, and lines that were left out. */
+  readonly onNote: (text: string) => void;
+}
+
+export interface TailPage {
+  readonly streams: readonly AnswerStream[];
+  readonly entries: readonly Entry[];
+}
+
+interface TailMessage {
+  readonly streams?: readonly AnswerStream[] | null;
+  readonly dropped_entries?: readonly { readonly timestamp?: string }[] | null;
+}
+
+const firstPauseMs = 250;
+const longestPauseMs = 10_000;
+const handshakeTimeoutMs = 30_000;
+const catchUpBatch = 1000;
+
+/**
+ * Lines as they come in, until the client's signal aborts. After a lost connection the lines since the last one are asked,
+ * and then the tail goes on; lines that the server left out are named.
+ */
+export async function* tail(client: Client, query: TailQuery): AsyncGenerator<TailPage> {
+  const place = new Place(query);
+  let failed = 0;
+  for (let isFirst = true; !client.signal.aborted; isFirst = false) {
+    try {
+      if (!isFirst && place.lastNs !== undefined) yield* catchUp(client, query, place);
+      for await (const message of messages(client, { ...query, fromNs: place.fromNs })) {
+        failed = 0;
+        const dropped = message.dropped_entries ?? [];
+        if (dropped.length > 0) query.onNote(`the server left out ${dropped.length} lines here`);
+        const streams = message.streams ?? [];
+        const entries = place.take(entriesOf(streams, true));
+        if (entries.length > 0) yield { streams, entries };
+      }
+    } catch (error) {
+      if (client.signal.aborted) return;
+      const mayRetry = error instanceof Failure && error.exit === new Failure("unreached", "").exit;
+      if (!mayRetry || isFirst) throw error;
+    }
+    if (client.signal.aborted) return;
+    if (failed === 0) query.onNote("the connection was lost; connecting again");
+    const waitMs = Math.min(firstPauseMs * 2 ** failed++, longestPauseMs);
+    await pause(waitMs, undefined, { signal: client.signal }).catch(() => undefined);
+  }
+}
+
+/** The last line of a tail, and its neighbours of the same time: where it goes on. */
+class Place {
+  readonly #startNs: bigint;
+  lastNs: bigint | undefined;
+  #seen = new Set<string>();
+
+  constructor({ fromNs, known = [] }: TailQuery) {
+    this.#startNs = fromNs;
+    this.take(known);
+  }
+
+  get fromNs(): bigint {
+    return this.lastNs ?? this.#startNs;
+  }
+
+  /** The lines that are new. */
+  take(entries: readonly Entry[]): Entry[] {
+    const fresh = entries.filter(
+      (entry) => entry.ns !== this.lastNs || !this.#seen.has(keyOf(entry)),
+    );
+    for (const entry of fresh) {
+      if (this.lastNs !== undefined && entry.ns < this.lastNs) continue;
+      if (entry.ns !== this.lastNs) this.#seen = new Set();
+      this.lastNs = entry.ns;
+      this.#seen.add(keyOf(entry));
+    }
+    return fresh;
+  }
+}
+
+/** The lines between a lost connection and now. */
+async function* catchUp(client: Client, { query, onNote }: TailQuery, place: Place) {
+  let count = 0;
+  const range = { fromNs: place.fromNs, toNs: BigInt(Date.now() + 1) * 1_000_000n };
+  const pages = queryRange(client, {
+    query,
+    ...range,
+    limit: 0,
+    batch: catchUpBatch,
+    isForward: true,
+  });
+  for await (const page of pages) {
+    if (page.kind !== "lines") continue;
+    const entries = place.take(page.entries);
+    count += entries.length;
+    if (entries.length > 0) yield { streams: page.streams, entries };
+  }
+  onNote(`connected again; ${count} lines had come meanwhile`);
+}
+
+/** The messages of one connection. */
+async function* messages(client: Client, tail: TailQuery): AsyncGenerator<TailMessage> {
+  const { query, fromNs, limit, delaySeconds } = tail;
+  const params = { query, start: `${fromNs}`, limit, delay_for: delaySeconds || undefined };
+  const url = client.url("/loki/api/v1/tail", params).replace(/^http/, "ws");
+  const socket = new WebSocket(url, socketOptions(client.connection));
+  const close = () => socket.terminate();
+  client.signal.addEventListener("abort", close);
+  const queue: TailMessage[] = [];
+  let isOpen = true;
+  let failure: Failure | undefined;
+  let wake: () => void = () => undefined;
+  socket.on("message", (data) => {
+    queue.push(JSON.parse(String(data)));
+    wake();
+  });
+  socket.on("error", ({ message }) => {
+    failure ??= new Failure("unreached", `${client.connection.addr} was not reached: ${message}`);
+  });
+  socket.on("unexpected-response", (_request, response) => {
+    let text = "";
+    response.setEncoding("utf8").on("data", (part) => {
+      text += part;
+    });
+    response.on("end", () => {
+      const { statusCode = 0 } = response;
+      const kind = statusCode >= 500 ? "unreached" : "refused";
+      failure = new Failure(kind, `the server answered ${statusCode}: ${text.trim()}`);
+      socket.terminate();
+    });
+  });
+  socket.on("close", () => {
+    isOpen = false;
+    wake();
+  });
+  try {
+    for (;;) {
+      yield* queue.splice(0);
+      if (queue.length > 0) continue;
+      if (!isOpen) break;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  } finally {
+    client.signal.removeEventListener("abort", close);
+    socket.terminate();
+  }
+  if (failure !== undefined) throw failure;
+}
+
+function socketOptions({ addr, headers, tls, proxy }: Connection): ClientOptions {
+  const { "accept-encoding": _, ...rest } = headers;
+  return {
+    headers: rest,
+    handshakeTimeout: handshakeTimeoutMs,
+    ...tls,
+    ...(proxy === undefined
+      ? {}
+      : { agent: new TunnelAgent(proxy, addr.startsWith("https"), tls) }),
+  };
+}
+
+/** Connects through a proxy by CONNECT. */
+class TunnelAgent extends HttpAgent {
+  readonly #proxy: URL;
+  readonly #isSecure: boolean;
+  readonly #tls: Connection["tls"];
+
+  constructor(proxy: string, isSecure: boolean, tls: Connection["tls"]) {
+    super();
+    this.#proxy = new URL(proxy);
+    this.#isSecure = isSecure;
+    this.#tls = tls;
+  }
+
+  override createConnection(
+    options: { readonly host?: string | null; readonly port?: number | string | null },
+    onConnected?: (error: Error | null, stream: never) => void,
+  ): undefined {
+    const { hostname, port, username, password } = this.#proxy;
+    const host = options.host ?? "localhost";
+    const path = `${host}:${options.port ?? (this.#isSecure ? 443 : 80)}`;
+    const user = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+    const auth =
+      username === "" ? {} : { "proxy-authorization": `Basic ${user.toString("base64")}` };
+    const call = httpRequest({
+      host: hostname,
+      port: port || 80,
+      method: "CONNECT",
+      path,
+      headers: auth,
+    });
+    call.once("error", (error) => onConnected?.(error, undefined as never));
+    call.once("connect", ({ statusCode }, socket) => {
+      const error = new Error(`the proxy answered ${statusCode}`);
+      if (statusCode !== 200) return onConnected?.(error, undefined as never);
+      const stream = this.#isSecure
+        ? connectTls({ socket, servername: host, ...this.#tls })
+        : socket;
+      onConnected?.(null, stream as never);
+    });
+    call.end();
+  }
+}

@@ -1,0 +1,275 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Client } from "../client/client.js";
+import { askFlags, rangeFlags } from "../client/flags.js";
+import { queryRange } from "../client/log-pages.js";
+import { Session } from "../client/session.js";
+import { type ConnectionFlags, connectionFlags, connectionOf } from "../client/settings.js";
+import { type Entry, type LabelSet, labelText } from "../output/entries.js";
+import type { MetricResult } from "../output/metric-output.js";
+import {
+  type AnyCommand,
+  command,
+  exits,
+  Failure,
+  type Flag,
+  type Flags,
+  flag,
+  type Values,
+} from "../shell/command.js";
+import { Progress, sizeText } from "../shell/progress.js";
+import { parseDuration } from "../shell/times.js";
+import { SlicedWork } from "./slices.js";
+
+/** The flags of the source: those of the target with `from-` before them. */
+const sourceFlags: Flags = Object.fromEntries(
+  Object.entries(connectionFlags)
+    .filter(
+      ([name]) => !["addr", "context", "retries", "min-backoff", "max-backoff"].includes(name),
+    )
+    .map(([name, { env: _, ...declared }]: [string, Flag]) => [
+      `from-${name}`,
+      { ...declared, says: `${declared.says}, of the source` },
+    ]),
+);
+
+const { output: _output, ...otherAskFlags } = askFlags;
+const importFlags = {
+  "from-addr": flag.text("the address of the Loki or Skald to read from", "", { shown: "URL" }),
+  state: flag.text("the file that has what is done", "skald-import.state", { shown: "FILE" }),
+  parallel: flag.number("how many slices of time are copied at once", 4),
+  slice: flag.text("the time of one slice; default: by the range", "", { shown: "DURATION" }),
+  batch: flag.number("most lines of one request", 5000),
+  rate: flag.number("most MiB of lines a second; 0: as fast as it goes", 0),
+  "no-verify": flag.boolean("does not count the lines on both sides at the end"),
+  ...rangeFlags,
+  ...otherAskFlags,
+  retries: flag.number(
+    "how often a request is repeated that was not answered, or with 5xx or 429",
+    20,
+    {
+      env: "CLIENT_RETRIES",
+    },
+  ),
+} as const;
+
+export const importLines: AnyCommand = command({
+  args: "[selector...]",
+  says: "Copies lines with their labels and structured metadata from a Loki or Skald, over its API, by slices of time. A run that was ended goes on when it is started again. At the end the lines of each stream and hour are counted on both sides; the exit code is 1 if they differ. The target's limits count: reject_old_samples has to be off for old lines.",
+  flags: { ...importFlags, ...sourceFlags } as typeof importFlags,
+  run: async ({ args, flags, isSet }, io) => {
+    // `import loki` is the name of this source.
+    const [selector = ""] = args[0] === "loki" ? args.slice(1) : args;
+    if (flags["from-addr"] === "") throw new Failure("usage", "name the source: --from-addr URL");
+    const session = new Session(flags, io);
+    const source = new Client(connectionOf(fromFlags(flags), io.env), io.signal);
+    const query = selector === "" ? await everything(source, session.range(flags)) : selector;
+    const { addr } = source.connection;
+    const work = new SlicedWork({
+      path: flags.state,
+      work: `import ${addr} ${session.client.connection.addr} ${query}`,
+      range: session.range(flags),
+      isRangeGiven: isSet("from") || isSet("to"),
+      sliceNs: flags.slice === "" ? 0n : parseDuration("slice", flags.slice),
+    });
+    const copy = new Copy(source, session.client, { query, flags });
+    await copyAll(work, copy, { session, parallel: flags.parallel });
+    session.note(
+      `copied ${work.count.toLocaleString("en")} lines, ${sizeText(copy.bytes)} in this run`,
+    );
+    for (const refusal of copy.refusals) io.stderr.write(`${refusal}\n`);
+    const { fromNs, toNs } = work;
+    const both = { source, target: session.client };
+    const differences = flags["no-verify"] ? [] : await compare(both, { query, fromNs, toNs });
+    if (differences.length > 0) {
+      for (const one of differences.slice(0, shownDifferences)) io.stderr.write(`${one}\n`);
+      io.stderr.write(`${differences.length} streams and hours differ; ${flags.state} is kept\n`);
+      return exits.found;
+    }
+    work.forget();
+    if (!flags["no-verify"])
+      session.note("each stream has as many lines in each hour on both sides");
+    return copy.refusals.size > 0 ? exits.partial : exits.done;
+  },
+});
+
+const shownDifferences = 20;
+
+/** The source's flags under the names of the target's. */
+function fromFlags(flags: Values<typeof importFlags>): ConnectionFlags {
+  const own = Object.entries(flags).filter(([name]) => name.startsWith("from-"));
+  const named = Object.fromEntries(own.map(([name, value]) => [name.slice("from-".length), value]));
+  return { ...flags, ...named };
+}
+
+async function copyAll(
+  work: SlicedWork,
+  copy: Copy,
+  { session, parallel }: { readonly session: Session; readonly parallel: number },
+): Promise<void> {
+  const { slices } = work;
+  const progress = new Progress(session.io.stderr, {
+    ...{ bytes: undefined, parts: slices.length, partName: "slices" },
+  });
+  for (const slice of slices) if (work.isDone(slice)) progress.addPart(0);
+  await work.run(parallel, async (slice) => {
+    const count = await copy.slice(slice, (bytes) => progress.add(bytes));
+    progress.addPart(0);
+    return count;
+  });
+  if (!session.isQuiet) progress.finish();
+}
+
+const apartHeader = { "x-loki-response-encoding-flags": "categorize-labels" };
+
+/** Reads pages from the source, and pushes each to the target. */
+class Copy {
+  /** Of lines in this run. */
+  bytes = 0;
+  /** What the target said of lines that it does not take. */
+  readonly refusals = new Set<string>();
+  readonly #source: Client;
+  readonly #target: Client;
+  readonly #work: { readonly query: string; readonly flags: Values<typeof importFlags> };
+  readonly #startMs = performance.now();
+
+  constructor(
+    source: Client,
+    target: Client,
+    work: { readonly query: string; readonly flags: Values<typeof importFlags> },
+  ) {
+    this.#source = source;
+    this.#target = target;
+    this.#work = work;
+  }
+
+  /** Copies a range of time; resolves with the number of its lines. */
+  async slice(
+    range: { readonly fromNs: bigint; readonly toNs: bigint },
+    onBytes: (bytes: number) => void,
+  ): Promise<number> {
+    const { query, flags } = this.#work;
+    const { fromNs, toNs } = range;
+    let count = 0;
+    const pages = queryRange(this.#source, {
+      ...{ query, fromNs, toNs, limit: 0, batch: flags.batch, isForward: true },
+      ...{ headers: apartHeader, retries: flags.retries },
+    });
+    for await (const page of pages) {
+      if (page.kind === "metric") throw new Failure("usage", "a metric query has no lines to copy");
+      if (page.entries.length === 0) continue;
+      await this.#push(page.entries);
+      const bytes = page.entries.reduce((sum, { line }) => sum + line.length, 0);
+      this.bytes += bytes;
+      count += page.entries.length;
+      onBytes(bytes);
+      await this.#slowDown();
+    }
+    return count;
+  }
+
+  async #push(entries: readonly Entry[]): Promise<void> {
+    const streams = new Map<LabelSet, unknown[][]>();
+    for (const { ns, line, labels, metadata = {} } of entries) {
+      const values = streams.get(labels) ?? [];
+      values.push(Object.keys(metadata).length === 0 ? [`${ns}`, line] : [`${ns}`, line, metadata]);
+      streams.set(labels, values);
+    }
+    const body = JSON.stringify({
+      streams: [...streams].map(([stream, values]) => ({ stream, values })),
+    });
+    try {
+      await this.#target.call("/loki/api/v1/push", {
+        ...{ method: "POST", body, retries: this.#work.flags.retries },
+        headers: { "content-type": "application/json" },
+      });
+    } catch (error) {
+      const isPartial = error instanceof Failure && /answered 400: /.test(error.message);
+      if (!isPartial) throw error;
+      if (this.refusals.size < shownDifferences) this.refusals.add(error.message);
+    }
+  }
+
+  /** Waits until the rate is the one that was asked for. */
+  async #slowDown(): Promise<void> {
+    const { rate } = this.#work.flags;
+    if (rate <= 0) return;
+    const dueMs = (this.bytes / (rate * 1024 * 1024)) * 1000;
+    const waitMs = dueMs - (performance.now() - this.#startMs);
+    if (waitMs > 0) await pause(waitMs, undefined, { signal: this.#source.signal });
+  }
+}
+
+type Range = { readonly fromNs: bigint; readonly toNs: bigint };
+
+async function labelNames(
+  client: Client,
+  { fromNs, toNs }: Range,
+  query?: string,
+): Promise<string[]> {
+  const params = { start: `${fromNs}`, end: `${toNs}`, query };
+  const { data } = await client.json<{ readonly data?: string[] | null }>(
+    "/loki/api/v1/labels",
+    params,
+  );
+  return data ?? [];
+}
+
+/** A selector of all streams: servers refuse one without a value that is asked for. */
+async function everything(client: Client, range: Range): Promise<string> {
+  const names = await labelNames(client, range);
+  const name = ["service_name", "job", "app"].find((one) => names.includes(one)) ?? names[0];
+  if (name === undefined) throw new Failure("usage", "the source has no streams in this range");
+  return `{${name}=~".+"}`;
+}
+
+const hourNs = 3_600_000_000_000n;
+
+/** Counts the lines of each stream and hour on both sides; says what differs. */
+async function compare(
+  { source, target }: { readonly source: Client; readonly target: Client },
+  { query, fromNs, toNs }: Range & { readonly query: string },
+): Promise<string[]> {
+  const names = await labelNames(source, { fromNs, toNs }, selectorOf(query));
+  const differences: string[] = [];
+  for (let at = fromNs; at < toNs; ) {
+    const end = at - (at % hourNs) + hourNs < toNs ? at - (at % hourNs) + hourNs : toNs;
+    const asked = { query, names, fromNs: at, toNs: end };
+    const [wanted, found] = await Promise.all([
+      countStreams(source, asked),
+      countStreams(target, asked),
+    ]);
+    const hour = new Date(Number(at / 1_000_000n)).toISOString();
+    for (const [stream, count] of wanted) {
+      const there = found.get(stream) ?? 0;
+      if (there !== count)
+        differences.push(`${hour} ${stream}: ${count} at the source, ${there} at the target`);
+    }
+    at = end;
+  }
+  return differences;
+}
+
+/** The selector at the start of a query. */
+function selectorOf(query: string): string {
+  return /^\s*\{(?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^}"`])*\}/.exec(query)?.[0] ?? query;
+}
+
+async function countStreams(
+  client: Client,
+  {
+    query,
+    names,
+    fromNs,
+    toNs,
+  }: Range & { readonly query: string; readonly names: readonly string[] },
+): Promise<Map<string, number>> {
+  const window = `[${(toNs - fromNs) / 1_000_000n}ms]`;
+  // A window has its end and not its start.
+  const params = {
+    query: `sum by (${names.join(", ")}) (count_over_time(${query} ${window}))`,
+    time: `${toNs - 1n}`,
+  };
+  const { data } = await client.json<{ readonly data: MetricResult }>("/loki/api/v1/query", params);
+  if (data.resultType !== "vector") return new Map();
+  return new Map(data.result.map(({ metric, value }) => [labelText(metric), Number(value[1])]));
+}

@@ -1,0 +1,105 @@
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { until } from "@skald/testkit";
+import {
+  binSkald,
+  filesBelow,
+  makeFolder,
+  removeFolders,
+  runProgram,
+  startServer,
+} from "../testing/server.js";
+
+const stores = fileURLToPath(new URL("../../../loki-store/testdata/", import.meta.url));
+
+interface Answers {
+  readonly from: string;
+  readonly to: string;
+  readonly streams: readonly {
+    readonly stream: Record<string, string>;
+    readonly values: readonly (readonly [string, string, object])[];
+  }[];
+}
+
+afterAll(removeFolders);
+
+function answersOf(name: string): Answers {
+  const file = readFileSync(join(stores, `${name}.answers.json.gz`));
+  return JSON.parse(gunzipSync(file).toString()) as Answers;
+}
+
+function unpack(name: string): string {
+  const folder = join(makeFolder(), "loki");
+  mkdirSync(folder);
+  execFileSync("tar", ["xzf", join(stores, `${name}.tar.gz`), "-C", folder]);
+  return folder;
+}
+
+/** Rows as texts, sorted; what a server answers for all streams with a label, asked stream by stream. */
+async function rowsOf(url: string, { from, to, streams }: Answers): Promise<string[]> {
+  const rows: string[] = [];
+  for (const { stream } of streams) {
+    const matchers = Object.entries(stream).map(
+      ([name, value]) => `${name}=${JSON.stringify(value)}`,
+    );
+    const params = { query: `{${matchers.join(",")}}`, start: from, end: to, limit: "5000" };
+    const answer = await fetch(`${url}/loki/api/v1/query_range?${new URLSearchParams(params)}`, {
+      headers: {
+        "x-scope-orgid": "shop",
+        "x-loki-response-encoding-flags": "categorize-labels",
+      },
+    });
+    const { data } = (await answer.json()) as { data: { result: Answers["streams"] } };
+    rows.push(...textsOf(data.result.filter((one) => isSame(one.stream, stream))));
+  }
+  return rows.sort();
+}
+
+function textsOf(streams: Answers["streams"]): string[] {
+  return streams.flatMap(({ stream, values }) =>
+    values.map((value) => JSON.stringify([Object.entries(stream).sort(), ...value])),
+  );
+}
+
+function isSame(a: object, b: object): boolean {
+  return JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(b).sort());
+}
+
+describe("skald import loki-store", () => {
+  it("can be killed at any time, and a server then answers what Loki did", async () => {
+    const name = "zstd-compacted";
+    const source = unpack(name);
+    const folder = makeFolder();
+    const args = ["import", "loki-store", source, "--into", join(folder, "chunks")];
+    // One more file at each kill, until a run ends before that.
+    for (let files = 1; ; files++) {
+      const run = spawn(binSkald, [...args, "--parallel=1"], { stdio: "ignore" });
+      let code: number | null | undefined;
+      run.once("exit", (exit) => (code = exit));
+      await until(() => code !== undefined || filesBelow(folder, "").length > files);
+      if (code === 0) break;
+      run.kill("SIGKILL");
+      await until(() => code !== undefined);
+    }
+    const last = await runProgram(binSkald, args);
+    expect(last).toMatchObject({ code: 0 });
+    expect(last.stdout).toContain("imported 0 rows");
+    const server = await startServer(folder, ["-auth.enabled=true"]);
+    const wanted = answersOf(name);
+    expect(await rowsOf(server.url, wanted)).toEqual(textsOf(wanted.streams).sort());
+    await server.kill("SIGTERM");
+  });
+
+  it("is refused without a target, and for a folder that is no store", async () => {
+    const folder = makeFolder();
+    const without = await runProgram(binSkald, ["import", "loki-store", folder]);
+    expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining("--into") });
+    const none = await runProgram(binSkald, ["import", "loki-store", folder, "--into", folder]);
+    expect(none.code).not.toBe(0);
+    expect(none.stderr).toContain("the source has no index files");
+  });
+});

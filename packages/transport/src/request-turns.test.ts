@@ -1,0 +1,70 @@
+import { describe, expect, it } from "@jest/globals";
+import { RequestTurns } from "./request-turns.js";
+
+/** Longer than a request takes, so that a turn has room for two. */
+const busyMs = 3;
+
+function beBusy(): void {
+  const end = performance.now() + busyMs;
+  while (performance.now() < end);
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe("requests that begin", () => {
+  it("begin at once while there is time in the turn", () => {
+    const turns = new RequestTurns();
+    const begun: number[] = [];
+    for (let i = 0; i < 3; i++) turns.run({}, () => begun.push(i));
+    expect(begun).toEqual([0, 1, 2]);
+  });
+
+  it("wait for the next turn of the event loop when a few milliseconds are gone", async () => {
+    const turns = new RequestTurns();
+    let begun = 0;
+    for (let i = 0; i < 6; i++) {
+      turns.run({}, () => {
+        begun++;
+        beBusy();
+      });
+    }
+    const counts = [begun];
+    while (begun < 6) {
+      await nextTurn();
+      counts.push(begun);
+    }
+    // At most two a turn, fewer on a busy machine.
+    for (const [i, count] of counts.entries())
+      expect(count - (counts[i - 1] ?? 0)).toBeLessThanOrEqual(2);
+  });
+
+  it("begin in turn with those of other connections, each connection's in their order", async () => {
+    const turns = new RequestTurns();
+    const greedy = {};
+    const begun: string[] = [];
+    for (let i = 0; i < 10; i++) {
+      turns.run(greedy, () => {
+        begun.push(`greedy ${i}`);
+        beBusy();
+      });
+    }
+    turns.run({}, () => begun.push("other"));
+    while (begun.length < 11) await nextTurn();
+    expect(begun.filter((name) => name !== "other")).toEqual(
+      Array.from({ length: 10 }, (_, i) => `greedy ${i}`),
+    );
+    expect(begun.indexOf("other")).toBeLessThanOrEqual(3);
+  });
+
+  it("are refused when too many of one connection wait", async () => {
+    const turns = new RequestTurns();
+    const greedy = {};
+    turns.run(greedy, () => {
+      beBusy();
+      beBusy();
+    });
+    const taken = Array.from({ length: 1100 }, () => turns.run(greedy, () => undefined));
+    expect(taken.filter((isTaken) => isTaken)).toHaveLength(1000);
+    expect(turns.run({}, () => undefined)).toBe(true);
+  });
+});

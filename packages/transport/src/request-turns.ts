@@ -1,0 +1,78 @@
+/** Longest stretch that the requests begun in one turn of the event loop may take, with what follows them at once. */
+const stretchMs = 4;
+/** Requests that begin in one turn as they come: what follows them at once, such as a short answer, comes after all of them. */
+const maxAtOnce = 8;
+/** Waiting requests that may begin in one turn. */
+const maxPerTurn = 64;
+/** Requests that one connection may send ahead. */
+const maxWaiting = 1000;
+
+/**
+ * Begins requests in turns. A connection that sends many at once has one of them begun whenever its turn comes, and the event loop
+ * goes on after 4 ms: neither a thousand requests in one packet nor a hundred such connections keep others waiting for long.
+ */
+export class RequestTurns {
+  /** What waits, by connection; the first connection has the next turn. */
+  readonly #waiting = new Map<object, (() => void)[]>();
+  #count = 0;
+  /** Requests that began in this turn as they came. */
+  #begun = 0;
+  #sinceMs = 0;
+  #isPlanned = false;
+
+  /** Begins a request now, or in the turn of its connection. False if too many wait there; then it does nothing. `begin` must not throw. */
+  run(connection: object, begin: () => void): boolean {
+    const before = this.#waiting.get(connection);
+    if (before !== undefined) {
+      if (before.length >= maxWaiting) return false;
+      before.push(begin);
+      this.#count++;
+    } else if (this.#count === 0 && this.#hasRoom()) {
+      begin();
+    } else {
+      this.#waiting.set(connection, [begin]);
+      this.#count++;
+    }
+    this.#plan();
+    return true;
+  }
+
+  #hasRoom(): boolean {
+    if (this.#begun === 0) this.#sinceMs = performance.now();
+    this.#begun++;
+    return this.#begun <= maxAtOnce && performance.now() - this.#sinceMs < stretchMs;
+  }
+
+  /** Plans the end of this turn and what waits, each in an immediate of its own, so that what follows one at once counts for the next. */
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    const steps = Math.max(1, Math.min(maxPerTurn, this.#count));
+    let sinceMs: number | undefined;
+    for (let left = steps - 1; left >= 0; left--) {
+      setImmediate(() => {
+        sinceMs ??= performance.now();
+        if (performance.now() - sinceMs < stretchMs) this.#beginNext();
+        if (left === 0) this.#endTurn();
+      });
+    }
+  }
+
+  #endTurn(): void {
+    this.#isPlanned = false;
+    this.#begun = 0;
+    if (this.#count > 0) this.#plan();
+  }
+
+  #beginNext(): void {
+    for (const [connection, begins] of this.#waiting) {
+      // The connection goes behind the others.
+      this.#waiting.delete(connection);
+      const begin = begins.shift() as () => void;
+      if (begins.length > 0) this.#waiting.set(connection, begins);
+      this.#count--;
+      begin();
+      return;
+    }
+  }
+}
