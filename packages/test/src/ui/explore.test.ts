@@ -71,9 +71,9 @@ describe("explore", () => {
   inBrowser("runs what is typed, and writes it into the address", url, async (page) => {
     await open(page, '{app="web"}');
     await ask(page, '{app="payments"} |= "timeout" | json');
-    await untilCount(page, /of 1,111$|of 1,1\d\d$/);
+    await untilCount(page, "1,000 newest of 1,666");
     expect(new URL(page.url()).searchParams.get("q")).toBe('{app="payments"} |= "timeout" | json');
-    expect(await rows(page).first().textContent()).toContain("timeout while calling bank");
+    await page.locator("#row-0").filter({ hasText: "timeout while calling bank" }).waitFor();
     await page.goBack();
     await untilCount(page, "of 5,000");
     expect(await editor(page).inputValue()).toBe('{app="web"}');
@@ -107,7 +107,14 @@ describe("explore", () => {
       await until(async () => (await held()) >= want);
       await expectFewElements(page);
     }
-    const times = await rows(page).locator(".time").allTextContents();
+    // Elements are used again for other rows, so that their order is not that of the lines.
+    const shown = await rows(page).evaluateAll((elements) =>
+      elements.map((row) => ({
+        at: Number(row.getAttribute("aria-rowindex")),
+        time: row.querySelector(".time")?.textContent ?? "",
+      })),
+    );
+    const times = shown.sort((a, b) => a.at - b.at).map(({ time }) => time);
     expect(times).toEqual([...times].sort().reverse());
   });
 
@@ -119,12 +126,10 @@ describe("explore", () => {
       .click();
     const value = page.locator("aside.fields").getByText("500", { exact: true });
     await value.waitFor();
-    await page
-      .getByRole("button", { name: /Only.*500|Filter.*500|\+.*500/i })
-      .first()
-      .click();
+    await value.hover();
+    await page.getByRole("button", { name: "Only status 500", exact: true }).click();
     await until(async () => /status\s*=\s*(500|"500")/.test(await editor(page).inputValue()));
-    await untilCount(page, /^30\d|of 30\d/);
+    await untilCount(page, "303 newest of 303");
   });
 
   inBrowser("works with keys alone", url, async (page) => {
