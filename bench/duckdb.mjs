@@ -52,9 +52,14 @@ async function measureFolder(found) {
     (await db.runAndReadAll(sql)).getRows().map((row) => row.map(String));
   const [[version]] = await query("SELECT version()");
   console.log(`folder: DuckDB ${version}, @duckdb/node-api`);
-  await compare(found, server.url, `read_parquet('${chunks}/tenant=*/date=*/*.parquet')`, {
-    ...{ query, lines, column: "folder" },
-  });
+  await compare(
+    found,
+    server.url,
+    `read_parquet('${chunks}/tenant=*/date=*/*.parquet', union_by_name=true)`,
+    {
+      ...{ query, lines, column: "folder" },
+    },
+  );
   await server.kill("SIGTERM");
 }
 
@@ -77,7 +82,7 @@ async function measureBucket(found) {
     own.bytes += after.bytes - before.bytes;
     return rows;
   };
-  await compare(found, server.url, `read_parquet([${urls.join(", ")}])`, {
+  await compare(found, server.url, `read_parquet([${urls.join(", ")}], union_by_name=true)`, {
     ...{ query, lines, column: "S3" },
   });
   console.log(`bucket: DuckDB read ${(own.bytes / 1e6).toFixed(0)} MB in ${own.requests} requests`);

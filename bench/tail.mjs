@@ -2,6 +2,8 @@
 // pushes so many MB/s of lines without and with tails open, and prints the time of a push, the processor time of the server and
 // what the tails got. A tail wants one stream (`stream`), one word of all streams (`word`), or parses all streams (`parse`); `--kinds`
 // names those that take turns, by default all three, which is more than two cores can do: rows are dropped then, and told.
+// `--queries 4` measures once more while four metric queries run all the time. One more tail has a stream of its own: a line goes
+// there ten times a second, and the time until it comes is the latency of tails.
 // 2 cores, client included, see bench/README.md for figures.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
+import { builtRuntime } from "../scripts/bootstrap.mjs";
 
 const { values: args } = parseArgs({
   options: {
@@ -17,6 +20,7 @@ const { values: args } = parseArgs({
     seconds: { type: "string", default: "20" },
     port: { type: "string", default: "3178" },
     kinds: { type: "string", default: "stream,word,parse" },
+    queries: { type: "string", default: "0" },
     args: { type: "string", default: "" },
   },
 });
@@ -28,8 +32,11 @@ const streams = 200;
 const pushMb = 1;
 const lineBytes = 200;
 const lines = (pushMb * 1e6) / lineBytes;
+const timedPeriodMs = 100;
+/** Times from the push of a line to its arrival at the timed tail, ms. */
+const latencies = [];
 const server = spawn(
-  process.execPath,
+  builtRuntime() ?? process.execPath,
   [
     "packages/skald/bundle/main.js",
     "-config.file=bench/skald.yaml",
@@ -51,12 +58,21 @@ try {
   )
     await pause(100);
   await measure(3);
+  await openTimedTail();
   const without = await measure(Number(args.seconds));
   const got = { messages: 0, bytes: 0, dropped: 0 };
   const tails = Array.from({ length: Number(args.tails) }, (_, i) => openTail(i, got));
   await Promise.all(tails.map((tail) => new Promise((resolve) => tail.once("open", resolve))));
   const withTails = await measure(Number(args.seconds));
-  console.table({ without, [`${tails.length} tails`]: withTails });
+  const rows = { without, [`${tails.length} tails`]: withTails };
+  if (Number(args.queries) > 0) {
+    const over = new AbortController();
+    const queries = Array.from({ length: Number(args.queries) }, () => askUntil(over.signal));
+    rows[`${tails.length} tails, ${queries.length} queries`] = await measure(Number(args.seconds));
+    over.abort();
+    await Promise.all(queries);
+  }
+  console.table(rows);
   console.log(got);
   for (const tail of tails) tail.terminate();
 } finally {
@@ -85,9 +101,39 @@ function openTail(i, got) {
   return socket;
 }
 
+/** Opens the tail whose latency is measured, and pushes to it for as long as it is open. */
+async function openTimedTail() {
+  const params = new URLSearchParams({ query: '{app="timed"}', start: `${Date.now()}000000` });
+  const socket = new WebSocket(`${url.replace("http", "ws")}/loki/api/v1/tail?${params}`);
+  await new Promise((resolve) => socket.once("open", resolve));
+  socket.on("error", () => undefined);
+  socket.on("message", (data) => {
+    for (const { values } of JSON.parse(data).streams ?? [])
+      for (const [, line] of values) latencies.push(performance.now() - Number(line));
+  });
+  const timer = setInterval(() => {
+    const values = `["${BigInt(Date.now()) * 1_000_000n}","${performance.now()}"]`;
+    push(`{"streams":[{"stream":{"app":"timed"},"values":[${values}]}]}`).catch(() => undefined);
+  }, timedPeriodMs);
+  socket.on("close", () => clearInterval(timer));
+  timer.unref();
+}
+
+/** Asks queries that read all lines, one after the other. */
+async function askUntil(signal) {
+  const query = 'sum by (status) (count_over_time({app=~"a.+"} | logfmt [1m]))';
+  const params = new URLSearchParams({ query, since: "10m", step: "10s" });
+  while (!signal.aborted)
+    await fetch(`${url}/loki/api/v1/query_range?${params}`, { signal }).then(
+      (answer) => answer.arrayBuffer(),
+      () => undefined,
+    );
+}
+
 /** Pushes for so many seconds; gives the times of pushes in ms and the processor time of the server in seconds. */
 async function measure(seconds) {
   const times = [];
+  latencies.length = 0;
   const count = Number(args.mb) * seconds;
   const bodies = Array.from({ length: count }, (_, i) => Buffer.from(makeBody(i)));
   const periodMs = (1000 * pushMb) / Number(args.mb);
@@ -109,6 +155,7 @@ async function measure(seconds) {
     "mean ms": Number(mean.toFixed(1)),
     "p50 ms": at(0.5),
     "p99 ms": at(0.99),
+    "tail p99 ms": Math.round(latencies.sort((a, b) => a - b)[Math.floor(latencies.length * 0.99)]),
     "cpu s": Number((cpuSeconds() - cpuBefore).toFixed(1)),
     "of it main thread": Number((cpuSeconds(`task/${server.pid}/`) - mainBefore).toFixed(2)),
   };

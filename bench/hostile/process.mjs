@@ -71,8 +71,11 @@ function watch(url, pid, isRunning = () => hasProcess(pid)) {
   return {
     url,
     isRunning,
-    /** CPU time of the main thread so far; other load does not change it. */
-    mainCpuMs: () => Number(proc(`task/${pid}/schedstat`).split(" ", 1)[0]) / 1e6,
+    /** CPU time of the main thread so far, which other load does not change, and how long it waited for a core. */
+    mainThreadMs: () => {
+      const [cpu, waited] = proc(`task/${pid}/schedstat`).split(" ");
+      return { cpu: Number(cpu) / 1e6, waited: Number(waited) / 1e6 };
+    },
     residentMiB: () => memoryMiB("VmRSS"),
     peakMiB: () => memoryMiB("VmHWM"),
     /** Makes the peak what is in memory now, where the system lets us. */

@@ -9,10 +9,13 @@ export interface ProgramHost extends Pick<Host, "checkConfig" | "openThreads" | 
   readonly bucketOf: (flags: readonly string[]) => S3Options;
 }
 
-/** Runs a command on the input and output of the process; resolves with the exit code once its output is written. */
+/**
+ * Runs a command on the input and output of the process; resolves with the exit code once its output is written. Most commands
+ * never load the host.
+ */
 export async function runTool(
   argv: readonly string[],
-  { bucketOf, ...host }: ProgramHost,
+  loadHost: () => Promise<ProgramHost>,
 ): Promise<number> {
   const end = new AbortController();
   const stop = () => end.abort();
@@ -28,6 +31,7 @@ export async function runTool(
     const path = prefix.replace(/\/+$/, "");
     const folder = path === "" ? "" : `${path}/`;
     const { S3Store } = await import("@skald/storage");
+    const { bucketOf } = await loadHost();
     const store = new S3Store({ ...bucketOf([...flags, `-s3.buckets=${bucket}`]), folder });
     return { store, close: () => store.close() };
   };
@@ -37,7 +41,12 @@ export async function runTool(
   const { runCommandLine } = await import("./program.js");
   const code = await runCommandLine(argv, {
     ...{ stdin, stdout, stderr, env, signal: end.signal },
-    host: { ...host, openBucket },
+    host: {
+      openBucket,
+      checkConfig: async (flags) => (await loadHost()).checkConfig(flags),
+      openThreads: async (wanted) => (await loadHost()).openThreads(wanted),
+      startServer: async (flags) => (await loadHost()).startServer(flags),
+    },
   });
   return isClosed ? 0 : code;
 }

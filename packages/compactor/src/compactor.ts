@@ -84,7 +84,8 @@ export class Compactor {
     const deleted = metrics.counter("compactor_deleted_objects_total", "Objects deleted.");
     const asked = new AskedTexts({ store, clock });
     this.#days = new DayCompaction({
-      textsOf: (tenant, options) => asked.mostAsked(tenant, options),
+      askedOf: (tenant, options) => asked.mostAsked(tenant, options),
+      fieldShare: config.field_columns_percent / 100,
       ...{ store, locate, threads, clock, log, rules, work: this.#work },
       bounds: {
         ...planBounds,

@@ -71,6 +71,12 @@ export const compactorConfig = field.section("Merges, and deletes what is too ol
     "newest tables that are looked at; 0: all",
     flag("tables-to-compact"),
   ),
+  field_columns_percent: field.float(
+    1.2,
+    "bytes that columns of fields may take, in percent of the lines; 0: none",
+    flag("field-columns-percent"),
+    { min: 0, max: 100 },
+  ),
   skip_latest_n_tables: field.integer(0, "newest tables left alone", flag("skip-latest-n-tables")),
   compactor_ring: ringBlock("compactor.ring", tokenFields("compactor.ring")),
 });

@@ -57,6 +57,8 @@ export interface Block {
   metadata(name: string): MetadataColumn | undefined;
   /** Absent where nothing is known. */
   readonly facts?: BlockFacts | undefined;
+  /** The column of a field that `facts.fields` names; undefined when no regular row has it. */
+  field?(name: string): MetadataColumn | undefined;
 }
 
 /** What is known about the rows of an immutable block without its lines. Nobody's rows are left out: callers mask them. */
@@ -65,7 +67,25 @@ export interface BlockFacts {
   readonly texts: readonly Uint8Array[];
   /** The rows whose lines contain a text of the list, by its place. */
   rowsWith(text: number): RowSet;
+  /** Fields of lines that the block has as columns; undefined when it has none. */
+  readonly fields?: FieldFacts | undefined;
 }
+
+/**
+ * Columns with what a parser stage without arguments finds in the lines of a block. A regular row has the value of the column
+ * under each name, and nothing where the column has nothing, and its line is well formed.
+ */
+export interface FieldFacts {
+  /** Names of labels that have a column. */
+  readonly names: readonly string[];
+  /** How the lines of a stream are parsed: one of `fieldFamily`. The columns say nothing of another parser. */
+  familyOf(stream: number): number;
+  /** Rows that only the parser may judge. */
+  readonly irregular: RowSet;
+}
+
+/** How the lines of a stream are parsed. */
+export const fieldFamily = { none: 0, json: 1, logfmt: 2 } as const;
 
 /** Some rows of a block: row r is one of them when bit r % 32 of word r >> 5 is set. Bits behind the last row are 0. */
 export interface RowSet {

@@ -20,7 +20,7 @@ export const querierConfig = field.section("Answers queries from ingesters and o
   ),
   max_query_memory: field.size(
     "0B",
-    "memory that all queries may hold together; one that needs more is refused as too many requests, and large ones wait while half of it is held; 0: an eighth of what the process has, at most 384 MiB",
+    "memory that all queries may hold together; one that needs more is refused as too many requests, and large ones wait while half of it is held; the large ones of one tenant hold half of it while others have queries; 0: an eighth of what the process has, at most 384 MiB",
     "querier.max-query-memory",
   ),
   multi_tenant_queries_enabled: field.toggle(

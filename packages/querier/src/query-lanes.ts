@@ -164,8 +164,9 @@ export class QueryLanes {
   ): Promise<Reply> {
     const { pool, memory, host: shared } = this.#options;
     const isSmall = asked.maxCost !== undefined;
-    const job: QuerierJob = { ...asked, memory: memory.open({ mayWait: !isSmall }) };
-    const share = { tenant: tenants.join("|"), actors, cost: asked.found?.cost ?? 0 };
+    const tenant = tenants.join("|");
+    const job: QuerierJob = { ...asked, memory: memory.open({ mayWait: !isSmall, tenant }) };
+    const share = { tenant, actors, cost: asked.found?.cost ?? 0 };
     try {
       return await pool.run<Reply>(name, job, {
         ...{ lane: isSmall ? "urgent" : "query", share, signal },

@@ -126,6 +126,13 @@ function largeRequests(): [string, Asked][] {
     ...{ method: "POST", url: "/loki/api/v1/query_range", headers: form },
     body: Buffer.from(body),
   });
+  const rules = (text: string): Asked => ({
+    ...{ method: "POST", url: "/loki/api/v1/rules/large" },
+    headers: { ...tenant, "content-type": "application/yaml" },
+    body: Buffer.from(`name: large\n${text}`),
+  });
+  /** Takes long to compile. */
+  const classes = `{a="none"} |~ "(?i)${"\\\\pL".repeat(16_000)}"`;
   const stream = (labels: string, values: string) =>
     `{"streams":[{"stream":${labels},"values":[${values}]}]}`;
   const row = `["${ns}","x"]`;
@@ -159,8 +166,59 @@ function largeRequests(): [string, Asked][] {
       ),
     ],
     [
+      "a push of 10,000 names of metadata",
+      push(
+        stream(
+          '{"a":"names"}',
+          many(100, (row) => `["${ns}","x",{${many(100, (i) => `"n${row * 100 + i}":"v"`)}}]`),
+        ),
+      ),
+    ],
+    [
       "a query of many terms",
       query(`query=${encodeURIComponent(`{a="b"} ${'|= "zq" '.repeat(8000)}`)}`),
+    ],
+    ["a query of classes", query(`query=${encodeURIComponent(classes)}`)],
+    ...[
+      "format_query",
+      "query",
+      "series",
+      "labels",
+      "detected_fields",
+      "patterns",
+      "index/volume",
+    ].map((path): [string, Asked] => [
+      `${path} with a query of 64 KB`,
+      {
+        ...{ method: "POST", url: `/loki/api/v1/${path}`, headers: form },
+        body: Buffer.from(
+          `query=${encodeURIComponent(classes)}&match[]=${encodeURIComponent(classes)}`,
+        ),
+      },
+    ]),
+    [
+      "a list of streams for 1,000 selectors",
+      {
+        ...{ method: "POST", url: "/loki/api/v1/series", headers: form },
+        body: Buffer.from(many(1000, (i) => `match[]={a="b${i}"}`).replaceAll(",", "&")),
+      },
+    ],
+    [
+      "a delete request of 64 KB",
+      {
+        ...{ method: "POST", headers: tenant, body: undefined },
+        url: `/loki/api/v1/delete?start=1&query=${encodeURIComponent(classes)}`,
+      },
+    ],
+    [
+      "rules of 20,000 labels",
+      rules(`labels:\n${many(20_000, (i) => `  k${i}: v\n`).replaceAll(",", "")}rules: []\n`),
+    ],
+    [
+      "1,000 rules",
+      rules(
+        `rules:\n${many(1000, (i) => `- record: r${i}\n  expr: sum(rate({a="b"}[1m]))\n`).replaceAll(",", "")}`,
+      ),
     ],
   ];
 }

@@ -14,8 +14,8 @@ const argv = process.argv.slice(2);
 const { isCommandLine } = await import("@skald/cli");
 if (isCommandLine(argv)) {
   const { runTool } = await import("@skald/cli");
-  const { commandHost } = await import("./process/command-host.js");
-  process.exitCode = await runTool(argv, commandHost);
+  const loadHost = async () => (await import("./process/command-host.js")).commandHost;
+  process.exitCode = await runTool(argv, loadHost);
 } else {
   await serve();
 }

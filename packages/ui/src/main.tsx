@@ -4,8 +4,7 @@ import { startLiveState } from "./answer/live.js";
 import { startPanel } from "./answer/panel-state.js";
 import { App, watchAlerts } from "./app.js";
 import { onKey } from "./explore/keys.js";
-import { startExplore } from "./explore/start.js";
-import { loadConfig, loadLimits } from "./state/config.js";
+import { loadWhenAnswered, startExplore } from "./explore/start.js";
 import { startState } from "./state/explore.js";
 
 startState();
@@ -15,7 +14,6 @@ document.addEventListener("keydown", onKey);
 startList();
 startPanel();
 startLiveState();
-void loadConfig();
-void loadLimits();
+loadWhenAnswered();
 startExplore();
 watchAlerts();

@@ -36,7 +36,14 @@ function damaged(name: string, at: number): string {
 describe("inspect", () => {
   it.each([
     ["segment-v1-levels.parquet", { kind: "segment", tenant: "golden", rows: 60, streams: 2 }],
-    ["segment-v1.parquet", { kind: "segment", filters: "none", digests: "none", rowSets: "none" }],
+    [
+      "segment-v1.parquet",
+      { kind: "segment", filters: "none", digests: "none", rowSets: "none", fields: "none" },
+    ],
+    [
+      "segment-v1-fields.parquet",
+      { kind: "segment", rows: 60, fields: "4 columns in 1 blocks, 2 rows left to parsers" },
+    ],
     [
       "segment-v1-sets.parquet",
       { kind: "segment", rows: 90, rowSets: expect.stringMatching(/^4 texts, \d+ bytes$/) },

@@ -86,7 +86,7 @@ export interface SegmentOptions {
 /** Describes a segment without reading its pages. Throws `internal` if its index or footer is damaged. */
 function inspectSegment(reader: SyncRangeReader, options: SegmentOptions): Document {
   const found = describeSegment(reader);
-  const { filters, digests, levels, rowSets } = found;
+  const { filters, digests, levels, rowSets, fields } = found;
   const setBytes = found.sections.find(({ name }) => name === "setRows")?.bytes ?? 0;
   const texts = Object.keys(rowSets);
   return {
@@ -111,6 +111,10 @@ function inspectSegment(reader: SyncRangeReader, options: SegmentOptions): Docum
       digests:
         digests.streams === 0 ? "none" : `${digests.streams} streams, ${digests.minutes} minutes`,
       rowSets: texts.length === 0 ? "none" : `${texts.length} texts, ${setBytes} bytes`,
+      fields:
+        fields.columns === 0
+          ? "none"
+          : `${fields.columns} columns in ${fields.blocks} blocks, ${fields.irregularRows} rows left to parsers`,
       levels: levels.countedRuns === 0 ? "not counted" : `${levels.countedRuns} runs counted`,
     },
     tables: {

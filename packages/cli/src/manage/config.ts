@@ -7,7 +7,7 @@ export const configCheck: AnyCommand = command({
   takesOtherFlags: true,
   run: async ({ args: [file], rest }, { host, stdout, stderr }) => {
     const named = file === undefined ? [] : [`-config.file=${file}`];
-    const { error, warnings } = host.checkConfig([...named, ...rest]);
+    const { error, warnings } = await host.checkConfig([...named, ...rest]);
     for (const warning of warnings) stderr.write(`warning: ${warning}\n`);
     if (error === undefined) {
       stdout.write(`${file ?? "the configuration"} is good\n`);

@@ -4,7 +4,7 @@ import { Client } from "../client/client.js";
 import { askFlags, rangeFlags } from "../client/flags.js";
 import { countLines, queryRange } from "../client/log-pages.js";
 import { readQuery, Session } from "../client/session.js";
-import { connectionFlags, connectionOf } from "../client/settings.js";
+import { connectionOf } from "../client/settings.js";
 import { alignRows, goJson } from "../output/cells.js";
 import {
   type AnyCommand,
@@ -17,14 +17,13 @@ import {
 } from "../shell/command.js";
 import { formatTime, Zone } from "../shell/times.js";
 
-const { output: _output, ...otherAskFlags } = askFlags;
 const addFlags = {
   "max-interval": flag.text("the longest part that a request with filters is split into", "", {
     shown: "DURATION",
   }),
   yes: flag.boolean("does not ask", { short: "y" }),
   ...rangeFlags,
-  ...otherAskFlags,
+  ...askFlags,
 } as const;
 
 export const deleteAdd: AnyCommand = command({
@@ -53,7 +52,6 @@ async function add(
   const { client } = session;
   const { fromNs, toNs } = session.range(flags);
   if (!flags.yes) {
-    // The server deletes from a second to a second.
     const count = await countLines(client, { query, fromNs, toNs });
     const text = `${count.toLocaleString("en")} lines from ${session.time(fromNs)} to ${session.time(toNs)} would go`;
     io.stderr.write(`${text}${count === 0 ? "" : ", the newest are:"}\n`);
@@ -107,15 +105,7 @@ interface DeleteRequest {
 export const deleteList: AnyCommand = command({
   args: "",
   says: "Lists requests to delete lines, the newest first.",
-  flags: {
-    json: flag.boolean("writes JSON"),
-    timezone: flag.text("the zone of times", "Local", {
-      short: "z",
-      env: "TIMEZONE",
-      shown: "ZONE",
-    }),
-    ...connectionFlags,
-  },
+  flags: { json: flag.boolean("writes JSON, as -o jsonl"), ...askFlags },
   run: async ({ flags }, io) => {
     const client = new Client(connectionOf(flags, io.env), io.signal);
     const found = await client.json<DeleteRequest[] | null>("/loki/api/v1/delete", {});
@@ -127,7 +117,8 @@ export const deleteList: AnyCommand = command({
     const rows = (found ?? []).map(({ request_id, start_time, end_time, query, status }) => [
       ...[request_id, status, time(start_time), time(end_time), query],
     ]);
-    if (flags.json) io.stdout.write((found ?? []).map((one) => `${goJson(one)}\n`).join(""));
+    if (flags.json || flags.output === "jsonl")
+      io.stdout.write((found ?? []).map((one) => `${goJson(one)}\n`).join(""));
     else if (rows.length > 0)
       io.stdout.write(alignRows(["request", "status", "from", "to", "query"], rows));
     return exits.done;
@@ -139,7 +130,7 @@ export const deleteCancel: AnyCommand = command({
   says: "Takes a request to delete lines back, if it was not processed.",
   flags: {
     force: flag.boolean("also one that was processed in part, or is too old to be taken back"),
-    ...connectionFlags,
+    ...askFlags,
   },
   run: async ({ args: [request], flags }, io) => {
     const client = new Client(connectionOf(flags, io.env), io.signal);

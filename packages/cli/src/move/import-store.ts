@@ -30,7 +30,7 @@ export const importStore = command({
     if (flags.into === "") throw new Failure("usage", "give the target with --into");
     const source = await openSource(args[0]!, rest, io);
     const target = await openTarget(flags.into, rest, io);
-    const threads = io.host.openThreads(flags.parallel);
+    const threads = await io.host.openThreads(flags.parallel);
     const shown = flags.quiet ? undefined : new Progress(io.stderr, { bytes: undefined });
     let shownBytes = 0;
     try {

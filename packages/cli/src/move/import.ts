@@ -53,24 +53,25 @@ const importFlags = {
 } as const;
 
 export const importLines: AnyCommand = command({
-  args: "[selector...]",
+  args: "[selector]",
   says: "Copies lines with their labels and structured metadata from a Loki or Skald, over its API, by slices of time. A run that was ended goes on when it is started again. At the end the lines of each stream and hour are counted on both sides; the exit code is 1 if they differ. The target's limits count: reject_old_samples has to be off for old lines.",
   flags: { ...importFlags, ...sourceFlags } as typeof importFlags,
   run: async ({ args, flags, isSet }, io) => {
-    // `import loki` is the name of this source.
-    const [selector = ""] = args[0] === "loki" ? args.slice(1) : args;
+    const [selector = ""] = args;
     if (flags["from-addr"] === "") throw new Failure("usage", "name the source: --from-addr URL");
     const session = new Session(flags, io);
     const source = new Client(connectionOf(fromFlags(flags), io.env), io.signal);
-    const query = selector === "" ? await everything(source, session.range(flags)) : selector;
     const { addr } = source.connection;
     const work = new SlicedWork({
       path: flags.state,
-      work: `import ${addr} ${session.client.connection.addr} ${query}`,
+      work: `import ${addr} ${session.client.connection.addr} ${selector || "{}"}`,
       range: session.range(flags),
       isRangeGiven: isSet("from") || isSet("to"),
       sliceNs: flags.slice === "" ? 0n : parseDuration("slice", flags.slice),
     });
+    const isAll = /^\s*(\{\s*\})?\s*$/.test(selector);
+    // Of the range in the state file, which may be another than a run without --from would ask.
+    const query = isAll ? await everything(source, work) : selector;
     const copy = new Copy(source, session.client, { query, flags });
     await copyAll(work, copy, { session, parallel: flags.parallel });
     session.note(

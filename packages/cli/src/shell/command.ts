@@ -94,9 +94,9 @@ export interface Host {
     flags: readonly string[],
   ) => Promise<OpenBucket>;
   /** What is wrong with a configuration, and what the server warns of. */
-  readonly checkConfig: (flags: readonly string[]) => ConfigVerdict;
+  readonly checkConfig: (flags: readonly string[]) => Promise<ConfigVerdict>;
   /** Worker threads for jobs by name, as many as asked for; 0: one for each core. */
-  readonly openThreads: (size: number) => JobThreads;
+  readonly openThreads: (size: number) => Promise<JobThreads>;
   /** Runs a server without a log in this process, with these flags; resolves once it is ready. */
   readonly startServer: (flags: readonly string[]) => Promise<LocalServer>;
 }

@@ -58,11 +58,11 @@ describe("compacting a day", () => {
   it("lists the rows of the texts that queries of the tenant ask for", async () => {
     for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
     const asked: string[] = [];
-    const textsOf = async (tenant: string) => {
+    const askedOf = async (tenant: string) => {
       asked.push(tenant);
-      return ["line 3", "absent"];
+      return { texts: ["line 3", "absent"], fields: new Map() };
     };
-    const days = await compactors.make(store, { clock, textsOf });
+    const days = await compactors.make(store, { clock, askedOf });
     await days.run(table, { signal });
     expect(asked).toEqual([table.tenant]);
     const [{ id } = { id: "" }] = await listDay(store);
@@ -76,6 +76,26 @@ describe("compacting a day", () => {
     });
     expect([0, 1].map((text) => segment.facts(0)?.rowsWith(text).count)).toEqual([2, 0]);
   });
+
+  it.each([
+    [0, undefined],
+    [1, ["level"]],
+  ])(
+    "keeps fields of lines as columns, up to a share of %d of the lines",
+    async (fieldShare, want) => {
+      const lines = rowsOf(0, 2000).map((row) => ({ ...row, line: '{"level":"info"}' }));
+      for (const i of [0, 1]) await putRows(store, `s${i}`, lines.slice(i * 1000, i * 1000 + 1000));
+      const days = await compactors.make(store, { clock, fieldShare });
+      await days.run(table, { signal });
+      const [{ id } = { id: "" }] = await listDay(store);
+      const key = (await allKeys(store)).find((one) => one.includes(id))!;
+      const segment = openSegment(bytesRange(key, await store.get(key, { signal })), {
+        ...table,
+        id,
+      });
+      expect(segment.facts(0)?.fields?.names).toEqual(want);
+    },
+  );
 
   it("has nothing to do twice", async () => {
     for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));

@@ -14,7 +14,8 @@ import {
 } from "@skald/storage";
 
 /** Segments to merge into one. The answer is the written segment, or undefined when no row is left. */
-export interface MergeJob extends Pick<MergeOptions, "level" | "filters" | "sync" | "texts"> {
+export interface MergeJob
+  extends Pick<MergeOptions, "level" | "filters" | "sync" | "texts" | "fields"> {
   readonly tenant: string;
   readonly id: string;
   readonly path: string;

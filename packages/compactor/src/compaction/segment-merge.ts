@@ -9,6 +9,7 @@ import {
   type DroppedRows,
   type GoneSegment,
   type IndexedSegment,
+  type MostAsked,
   mergedId,
   type ObjectRange,
   type ObjectStore,
@@ -34,8 +35,10 @@ export interface MergeDeps {
   readonly locate: (key: string) => SegmentLocation;
   readonly work: WorkFiles;
   readonly clock: Clock;
-  /** Texts that the line filters of a tenant's queries ask for, the most frequent first. */
-  readonly textsOf: (tenant: string, options: CallOptions) => Promise<readonly string[]>;
+  /** What the queries of a tenant ask for. */
+  readonly askedOf: (tenant: string, options: CallOptions) => Promise<MostAsked>;
+  /** Share of the bytes of the lines that columns of fields may take. */
+  readonly fieldShare: number;
 }
 
 /** A segment to merge, and its rows to drop. */
@@ -77,8 +80,10 @@ export class SegmentMerge {
     const id = mergedId(first.segment, hashOf(this.#day, this.#inputs));
     const sources = await this.#fetch(signal);
     const { tenant } = this.#day;
-    const texts = await this.#deps.textsOf(tenant, { signal });
-    const job = { tenant, id, path: this.#path, inputs: sources, texts };
+    const { askedOf, fieldShare } = this.#deps;
+    const asked = await askedOf(tenant, { signal });
+    const fields = { share: fieldShare, asked: asked.fields };
+    const job = { tenant, id, path: this.#path, inputs: sources, texts: asked.texts, fields };
     const sealed = await this.#deps.threads.merge(job, { signal });
     const add = sealed === undefined ? [] : [await this.#put(id, sealed, signal)];
     const sinceMs = this.#deps.clock.nowMs();

@@ -17,7 +17,7 @@ import {
   SkaldError,
   type TimeRange,
 } from "@skald/model";
-import { type HttpResponse, jsonResponse, jsonTextResponse } from "@skald/transport";
+import { type HttpResponse, jsonResponse, jsonTextResponse } from "@skald/transport/routes";
 import {
   encodeFields,
   encodeLegacyStreams,

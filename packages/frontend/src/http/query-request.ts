@@ -1,5 +1,6 @@
 import { invalidArgument } from "@skald/model";
-import { type HttpRequest, parseTenants, type TenantOptions } from "@skald/transport";
+import type { HttpRequest } from "@skald/transport";
+import { parseTenants, type TenantOptions } from "@skald/transport/tenants";
 import { encodingFlagHeaders } from "../encode/json.js";
 import { checkTextSize } from "../limits/check-limits.js";
 import { combineLimits, type QueryTenantLimits } from "../limits/limits.js";

@@ -6,7 +6,7 @@ import {
   type HttpResponse,
   jsonTextResponse,
   type Route,
-} from "@skald/transport";
+} from "@skald/transport/routes";
 import { jsonText } from "../encode/pieces.js";
 import { checkTextSize } from "../limits/check-limits.js";
 import { formatAnswer, type PatternParams, type QueryEndpoint } from "./endpoints.js";

@@ -1,18 +1,15 @@
 import { decodeLogRows, type Tailer } from "@skald/contracts";
 import type { LogResult } from "@skald/logql";
 import { type Clock, internal, invalidArgument, SkaldError } from "@skald/model";
+import type { SocketRequest, SocketRoute, SocketSession } from "@skald/transport";
 import {
   type EndpointDocs,
   type HttpRequest,
   type HttpResponse,
-  parseTenant,
   type Route,
-  type SocketRequest,
-  type SocketRoute,
-  type SocketSession,
-  type TenantOptions,
   textResponse,
-} from "@skald/transport";
+} from "@skald/transport/routes";
+import { parseTenant, type TenantOptions } from "@skald/transport/tenants";
 import { wantsCategories } from "../encode/json.js";
 import type { PlannedTail } from "../http/endpoints.js";
 import type { TailParams } from "../params/params.js";

@@ -51,10 +51,21 @@ export interface BlockSummary {
 export interface ColumnNeeds {
   readonly lines: boolean;
   /** Whether a block needs its lines, given what is known without them; as `lines` says when absent. */
-  readonly linesOf?: (facts: BlockFacts | undefined) => boolean;
+  readonly linesOf?: (block: BlockStreams) => boolean;
+  /** Fields of lines that are read as columns where blocks have them. */
+  readonly fields?: readonly string[];
   /** true: all; else the names of interest, which a block may lack. */
   readonly metadata: true | readonly string[];
   readonly timestamps: boolean;
+}
+
+/** What is known of a block and its streams before it is read. */
+export interface BlockStreams {
+  readonly facts: BlockFacts | undefined;
+  /** Streams of its runs. */
+  readonly streams: Uint32Array;
+  /** Names of the labels of any stream of the source. */
+  readonly labelNames: readonly string[];
 }
 
 /** Calls back for the stretches of rows of each selected run that have no excluded row in them. */

@@ -1,4 +1,6 @@
-import type { Block, Labels, NeedleFormula, TimeSlices } from "@skald/model";
+import type { RowSelection } from "@skald/kernels";
+import type { Block, Labels, NeedleFormula, RowSet, TimeSlices } from "@skald/model";
+import { keepRows } from "../pipeline/stage/row-sets.js";
 import { type LeafPlan, lastWindowEnd, wantsTimes } from "../plan/plan.js";
 import { type BucketCursor, WindowGrid } from "../plan/window-grid.js";
 import { factsOf } from "../syntax/ast.js";
@@ -13,6 +15,7 @@ import {
   type StreamLabels,
 } from "./block-selection.js";
 import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
+import { FieldSeries } from "./field-series.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
 import {
   metadataMatters,
@@ -73,6 +76,11 @@ class LeafScan implements MetricScan {
   readonly #streamKeys = new StreamKeys();
   readonly #streamKeyOf = (row: number) => this.#streamKeys.ofRow(row);
   readonly #pipeline: PipelineSeries;
+  readonly #fields: FieldSeries | undefined;
+  readonly #check: (() => void) | undefined;
+  /** Selected rows that only the parser may judge, and the others. */
+  readonly #irregular: RowSelection = { rows: new Uint32Array(0), count: 0 };
+  readonly #regular: RowSelection = { rows: new Uint32Array(0), count: 0 };
   readonly #streams: StreamSeries;
   /** True when rows can be counted without running the pipeline. */
   readonly #isPlain: boolean;
@@ -84,11 +92,13 @@ class LeafScan implements MetricScan {
 
   constructor(leaf: LeafPlan, check: (() => void) | undefined) {
     this.#leaf = leaf;
+    this.#check = check;
     this.#grid = new WindowGrid(leaf);
     this.#index = new SeriesIndex(leaf.maxSeries);
     this.#cells = new CellTable(leaf.mode, leaf.maxCells);
     this.#samples = new SampleColumns(leaf.maxCells, wantsTimes(leaf));
     this.#pipeline = new PipelineSeries(leaf, this.#index, check);
+    this.#fields = FieldSeries.of(leaf, this.#index, check);
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
     this.#isPlain = isPlain(leaf);
     const { lines, metadata } = this.#pipeline.needs;
@@ -96,7 +106,10 @@ class LeafScan implements MetricScan {
     const countsBytes = leaf.mode === "bytes";
     this.needs = {
       lines: lines || countsBytes,
-      linesOf: (facts) => countsBytes || this.#pipeline.readsLines(facts),
+      linesOf: (block) =>
+        countsBytes ||
+        (this.#pipeline.readsLines(block.facts) && !this.#fields?.sparesLines(block)),
+      ...(this.#fields === undefined ? {} : { fields: this.#fields.names }),
       metadata,
       timestamps: true,
     };
@@ -250,7 +263,41 @@ class LeafScan implements MetricScan {
     if (mayPass === undefined) windowRows.select(block, selection, cursor);
     else windowRows.selectSome(block, selection, cursor, mayPass);
     if (windowRows.count === 0) return;
-    const batch = this.#pipeline.process(block, streams, windowRows);
+    const view = this.#fields?.view(block, streams, windowRows);
+    if (view === undefined || this.#fields === undefined) {
+      this.#addRows(this.#pipeline, block, streams, windowRows);
+      return;
+    }
+    const { irregular } = block.facts!.fields!;
+    const odd = rowsIn(irregular, windowRows, this.#irregular, false);
+    if (odd.count === 0) {
+      this.#addRows(this.#fields.pipeline, view, streams, windowRows);
+      return;
+    }
+    const regular = rowsIn(irregular, windowRows, this.#regular, true);
+    if (regular.count === 0 || !isUnordered(this.#leaf.mode)) {
+      this.#addRows(this.#pipeline, block, streams, windowRows);
+      return;
+    }
+    try {
+      this.#addRows(this.#pipeline, block, streams, odd);
+      this.#addRows(this.#fields.pipeline, view, streams, regular);
+    } catch (error) {
+      // The query fails with the first row that has an error, which a fresh run finds.
+      const fresh = new PipelineSeries(this.#leaf, this.#index, this.#check);
+      this.#addRows(fresh, block, streams, windowRows);
+      throw error;
+    }
+  }
+
+  /** Runs rows through a pipeline, and adds those that pass to their cells. */
+  #addRows(
+    pipeline: PipelineSeries,
+    block: Block,
+    streams: StreamLabels,
+    selection: Readonly<RowSelection>,
+  ): void {
+    const batch = pipeline.process(block, streams, selection);
     this.#streamKeys.start(block, streams);
     const { mode } = this.#leaf;
     const needsTimes = keepsEnd(mode) || (mode === "samples" && wantsTimes(this.#leaf));
@@ -259,8 +306,8 @@ class LeafScan implements MetricScan {
       count: batch.count,
       rows: batch.rows,
       series: batch.series,
-      seriesOf: this.#pipeline.seriesOf,
-      bucketOfRow: windowRows.bucketOfRow,
+      seriesOf: pipeline.seriesOf,
+      bucketOfRow: this.#windowRows.bucketOfRow,
       values: batch.values ?? noNumbers,
       times: needsTimes ? block.timestamps() : noNumbers,
       streamKeyOf: this.#streamKeyOf,
@@ -271,6 +318,27 @@ class LeafScan implements MetricScan {
     if (mode === "samples") this.#samples.add(this.#cells, added);
     else accumulators[mode](this.#cells, added);
   }
+}
+
+/** Puts the selected rows that are in a set, or with `negate` the others, into `into`. */
+function rowsIn(
+  set: RowSet,
+  { rows, count }: Readonly<RowSelection>,
+  into: RowSelection,
+  negate: boolean,
+): RowSelection {
+  into.count = 0;
+  if (set.count === 0 && !negate) return into;
+  if (into.rows.length < count) into.rows = new Uint32Array(count);
+  into.rows.set(rows.subarray(0, count));
+  into.count = count;
+  keepRows(set.words, into, negate);
+  return into;
+}
+
+/** Whether the rows of a block may be added in any order: then the result is the same to the last digit. */
+function isUnordered(mode: LeafPlan["mode"]): boolean {
+  return mode === "count" || mode === "min" || mode === "max";
 }
 
 /** Moves to the bucket of a slice of a run; true when all times of the run in the slice share it. */

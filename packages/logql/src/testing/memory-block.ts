@@ -1,8 +1,10 @@
+import { fieldColumns, fieldKind, scanJsonFields, scanLogfmtFields } from "@skald/kernels";
 import {
   type Block,
   type BlockFacts,
   type BytesColumn,
   dayNs,
+  fieldFamily,
   formatLabels,
   type Labels,
   labelsFromObject,
@@ -32,7 +34,11 @@ export interface MemoryBlock {
  */
 export function makeBlock(
   rows: readonly PlainRow[],
-  options: { dictionaryMax?: number; texts?: readonly Uint8Array[] } = {},
+  options: {
+    dictionaryMax?: number;
+    texts?: readonly Uint8Array[] | undefined;
+    fields?: KnownFields | undefined;
+  } = {},
 ): MemoryBlock {
   const baseNs = ((rows[0]?.ts ?? 0n) / dayNs) * dayNs;
   const streams: Labels[] = [];
@@ -56,9 +62,61 @@ export function makeBlock(
     lines: () => lines,
     metadataNames: () => [...metadata.keys()],
     metadata: (name) => metadata.get(name),
-    ...(options.texts === undefined ? {} : { facts: factsOf(lines, options.texts) }),
   };
-  return { block, streams, streamLabels: (stream) => streams[stream] as Labels };
+  const { texts = [], fields } = options;
+  if (options.texts === undefined && fields === undefined)
+    return { block, streams, streamLabels: (stream) => streams[stream] as Labels };
+  const found = fields && fieldsOf(lines, fields);
+  const known = {
+    ...block,
+    facts: { ...factsOf(lines, texts), fields: found?.facts },
+    field: (name: string) => found?.columns.get(name),
+  };
+  return { block: known, streams, streamLabels: (stream) => streams[stream] as Labels };
+}
+
+/** Fields that a block has as columns, and the parser that they are of, whatever the lines are. */
+export interface KnownFields {
+  readonly names: readonly string[];
+  readonly parser: "json" | "logfmt";
+}
+
+/** What a merge finds in lines (see FieldWriter of storage). */
+function fieldsOf({ bytes, offsets }: BytesColumn, { names, parser }: KnownFields) {
+  const rows = offsets.length - 1;
+  const selection = { rows: Uint32Array.from({ length: rows }, (_, row) => row), count: rows };
+  const found = fieldColumns(names.length, rows);
+  const rest = { keepEmpty: false, lastWins: false, enough: 0 };
+  if (parser === "json") {
+    scanJsonFields(bytes, offsets, selection, names, found, { complete: true, enough: 0 });
+  } else scanLogfmtFields(bytes, offsets, selection, names, found, { strict: false, ...rest });
+  const isOdd = (row: number) =>
+    found.isRead[row] !== 1 ||
+    names.some((_, f) => {
+      const place = f * found.capacity + row;
+      const kind = found.kind[place]!;
+      return kind === fieldKind.coded || (kind === fieldKind.plain && found.length[place] === 0);
+    });
+  const words = new Uint32Array((rows + 31) >>> 5);
+  let count = 0;
+  for (let row = 0; row < rows; row++) {
+    if (!isOdd(row)) continue;
+    words[row >> 5]! |= 1 << (row & 31);
+    count++;
+  }
+  const columns = new Map<string, MetadataColumn>();
+  for (const [f, name] of names.entries()) {
+    const values = Array.from({ length: rows }, (_, row) => {
+      const place = f * found.capacity + row;
+      const start = found.start[place]!;
+      const has = found.kind[place] !== fieldKind.absent && !isOdd(row);
+      return has ? bytes.slice(start, start + found.length[place]!) : "";
+    });
+    if (values.some(({ length }) => length > 0))
+      columns.set(name, { kind: "bytes", ...bytesColumn(values) });
+  }
+  const family = fieldFamily[parser];
+  return { facts: { names, familyOf: () => family, irregular: { count, words } }, columns };
 }
 
 /** What a merged segment knows of lines. */

@@ -15,7 +15,7 @@ import { mergeLogPartials } from "../scan/log-rows.js";
 import { startLogScan } from "../scan/log-scan.js";
 import { startMetricScan } from "../scan/metric-scan.js";
 import type { Expr } from "../syntax/ast.js";
-import { type MemoryBlock, makeBlock, type PlainRow } from "./memory-block.js";
+import { type KnownFields, type MemoryBlock, makeBlock, type PlainRow } from "./memory-block.js";
 
 export type { PlainRow };
 
@@ -28,7 +28,9 @@ export interface Layout {
   /** Row numbers (of the given rows) that the scans must leave out. */
   readonly excluded?: ReadonlySet<number>;
   /** Texts whose rows every block knows. */
-  readonly texts?: readonly string[];
+  readonly texts?: readonly string[] | undefined;
+  /** Fields that every block has as columns. */
+  readonly fields?: KnownFields | undefined;
   /** Told of every scan of a leaf. */
   readonly onScan?: (leaf: LeafPlan) => void;
 }
@@ -131,10 +133,9 @@ function laidBlock(
   texts: readonly Uint8Array[] | undefined,
 ): LaidBlock {
   const excluded = chunk.flatMap(({ i }, place) => (layout.excluded?.has(i) ? [place] : []));
-  const options = texts === undefined ? {} : { texts };
   const memory = makeBlock(
     chunk.map(({ row }) => row),
-    options,
+    { texts, fields: layout.fields },
   );
   return { memory, excluded: Uint32Array.from(excluded) };
 }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
+import { maxFields } from "@skald/kernels";
 import {
   formatLabels,
   formatPrometheusDuration,
@@ -31,8 +32,12 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".test")))
     it.each(
       script.evals.map((evaluation) => [evaluation.at, evaluation.query, evaluation] as const),
     )("line %i, where blocks know their rows: %s", (_at, query, evaluation) => {
-      const layout = { ...oneSource, texts: textsOf(query) };
-      expectAnswer(answer(evaluation, rows, layout), evaluation.want);
+      const names = [...new Set(query.match(/[a-z_]\w*/gi) ?? [])].slice(0, maxFields);
+      for (const parser of ["json", "logfmt"] as const) {
+        const fields = { names, parser };
+        const layout = { ...oneSource, texts: textsOf(query), fields };
+        expectAnswer(answer(evaluation, rows, layout), evaluation.want);
+      }
     });
   });
 }

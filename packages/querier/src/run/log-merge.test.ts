@@ -141,12 +141,39 @@ describe("LogMerge", () => {
 
   it("refuses lines that take too much memory together", () => {
     const plan = planFor(100, "forward");
-    const merge = new LogMerge(plan, new Budget({ maxBytes: 3600 }));
+    const merge = new LogMerge(plan, new Budget({ maxBytes: 4500 }));
     const line = "x".repeat(1000);
     for (const time of [1, 2, 3]) merge.add(partialOf(plan, [row(time, time, line)]));
     expect(() => merge.add(partialOf(plan, [row(4, 4, line)]))).toThrow(
-      "the query needs more than 3600 bytes of memory (limit: max_query_memory_bytes)",
+      "the query needs more than 4500 bytes of memory (limit: max_query_memory_bytes)",
     );
+  });
+
+  it("refuses labels that take too much memory together, and counts those of its rows only", () => {
+    const plan = planFor(2, "forward");
+    const wide = (time: number): LogPartial => {
+      const partial = partialOf(plan, [{ time, sequence: 0, row: time, app: "a", line: "x" }]);
+      const names = Array.from({ length: 10_000 }, (_, i) => `k${i}`);
+      const labels = { names, values: names };
+      return {
+        ...partial,
+        labels: [
+          {
+            labels,
+            categories: { stream: noLabels, structuredMetadata: noLabels, parsed: labels },
+          },
+        ],
+      };
+    };
+    const merge = new LogMerge(plan, new Budget({ maxBytes: 3_500_000 }));
+    // Each pushes the worst of those before out.
+    for (let time = 20; time > 0; time--) merge.add(wide(time));
+    expect(merge.result().rowCount).toBe(2);
+    const all = new LogMerge(planFor(100, "forward"), new Budget({ maxBytes: 3_500_000 }));
+    const addAll = () => {
+      for (let time = 20; time > 0; time--) all.add(wide(time));
+    };
+    expect(addAll).toThrow(/max_query_memory_bytes/);
   });
 
   it("agrees with sorting all rows, in whatever order partials come", () => {

@@ -12,6 +12,9 @@ import { paddingBytes } from "@skald/model";
 
 /** Memory of a row besides its line. */
 const rowBytes = 64;
+/** Memory of a label set, and of each of its labels: its texts, and their places among all labels and those of their kind. */
+const labelSetBytes = 256;
+const labelBytes = 96;
 
 /**
  * Gathers the partial answers of a log query, holds no more rows than its limit, and knows how good a row must be to
@@ -35,7 +38,7 @@ export class LogMerge {
   /** Throws as the budget does when the rows take too much memory. */
   add(partial: LogPartial): void {
     if (partial.rowCount === 0) return;
-    this.#budget.hold(bytesOf(partial));
+    this.#budget.hold(heldBytesOf(partial));
     this.#held.push(partial);
     this.#insert(this.#held.length - 1);
     if (this.#plan.intervalNs > 0n) this.#sift(partial);
@@ -194,10 +197,10 @@ export class LogMerge {
       }
       if (rows.length > 0) {
         const some = someRows(partial, rows);
-        this.#budget.hold(bytesOf(some));
+        this.#budget.hold(heldBytesOf(some));
         left.push(some);
       }
-      this.#budget.release(bytesOf(partial));
+      this.#budget.release(heldBytesOf(partial));
       return true;
     });
     // Rows of a partial come in its order, so that those that were copied are numbered as they come.
@@ -241,6 +244,13 @@ function someRows(partial: LogPartial, rows: readonly number[]): LogPartial {
   };
 }
 
-function bytesOf({ lines, rowCount }: LogPartial): number {
-  return lines.bytes.byteLength + rowCount * rowBytes;
+/** Memory of rows that a query holds, with their labels. */
+export function heldBytesOf({
+  lines,
+  labels: sets,
+  rowCount,
+}: Pick<LogPartial, "lines" | "labels" | "rowCount">): number {
+  const labels = sets.reduce((sum, { labels: { names } }) => sum + names.length, 0);
+  const ofSets = sets.length * labelSetBytes + labels * labelBytes;
+  return lines.bytes.byteLength + rowCount * rowBytes + ofSets;
 }

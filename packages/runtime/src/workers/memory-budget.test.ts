@@ -3,8 +3,8 @@ import { MemoryBudget, MemoryShare } from "./memory-budget.js";
 
 const mib = 1024 * 1024;
 const page = 64 * 1024;
-const waiting = { mayWait: true };
-const hurried = { mayWait: false };
+const waiting = { mayWait: true, tenant: "a" };
+const hurried = { mayWait: false, tenant: "a" };
 const refused = expect.objectContaining({ code: "rate_limited", retryAfterSeconds: 5 });
 
 describe("MemoryBudget", () => {
@@ -55,5 +55,34 @@ describe("MemoryBudget", () => {
     });
     ending.take(3 * mib);
     expect(budget.bytes).toBe(5 * mib);
+  });
+
+  it("leaves half of it to the others while several tenants have jobs", () => {
+    const budget = new MemoryBudget(4 * mib);
+    const greedy = [budget.open(waiting), budget.open(waiting), budget.open(waiting)] as const;
+    const [first, second] = greedy.map((ref) => new MemoryShare(ref)) as [MemoryShare, MemoryShare];
+    // Nobody else is there.
+    first.take(mib);
+    second.take(2 * mib);
+    second.give(mib + page);
+    const other = budget.open({ mayWait: true, tenant: "b" });
+    // One of the tenant goes on, but not another beside it.
+    first.take(mib);
+    let asked = 0;
+    const third = new MemoryShare(greedy[2], () => ++asked === 3);
+    expect(() => third.take(page)).toThrow(expect.objectContaining({ code: "cancelled" }));
+    new MemoryShare(other).take(mib);
+    expect([...budget.holdings()]).toEqual([
+      { tenant: "a", value: 3 * mib - page },
+      { tenant: "b", value: mib },
+    ]);
+    for (const ref of [...greedy, other]) budget.close(ref);
+    expect([budget.bytes, [...budget.holdings()]]).toEqual([0, []]);
+  });
+
+  it("names its limit when it refuses", () => {
+    const budget = new MemoryBudget(mib);
+    const share = new MemoryShare(budget.open(hurried));
+    expect(() => share.take(2 * mib)).toThrow(/1048576 bytes .*querier\.max_query_memory/);
   });
 });

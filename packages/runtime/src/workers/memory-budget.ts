@@ -15,8 +15,10 @@ const waitMs = 50;
 /** A share as it goes to the thread that uses it. */
 export interface MemoryShareRef {
   readonly id: number;
-  /** Two words: the pages that all shares hold, and the share that may go on when there are none left. */
+  /** Three words: the pages that all shares hold, the share that may go on when there are none left, and the number of tenants. */
   readonly all: SharedArrayBuffer;
+  /** Two words: the same for the shares of its tenant. */
+  readonly ofTenant: SharedArrayBuffer;
   /** One word: the pages of this share. */
   readonly own: SharedArrayBuffer;
   readonly maxPages: number;
@@ -24,18 +26,28 @@ export interface MemoryShareRef {
   readonly mayWait: boolean;
 }
 
+/** Whose job it is, and whether it has its thread for itself. */
+export interface MemoryShareOptions extends Pick<MemoryShareRef, "mayWait"> {
+  readonly tenant: string;
+}
+
 const total = 0;
 const first = 1;
+const tenants = 2;
 const nobody = 0;
+/** The part that several jobs of one tenant may hold while others have jobs. */
+const tenantShare = 1 / 2;
 
 /**
  * Bounds what jobs on several threads hold together. When all of it is held, the first that needs more goes on beyond it,
- * so that they never wait for each other, and the rest wait for it. A job's share is opened and closed where jobs are
- * given out.
+ * so that they never wait for each other, and the rest wait for it. While several tenants have jobs, those of one tenant hold
+ * half of it together, beyond which the first of them goes on. A job's share is opened and closed where jobs are given out.
  */
 export class MemoryBudget {
-  readonly #all = new SharedArrayBuffer(8);
+  readonly #all = new SharedArrayBuffer(12);
   readonly #words = new Int32Array(this.#all);
+  readonly #accounts = new Map<string, Account>();
+  readonly #tenantOf = new Map<number, string>();
   readonly #maxPages: number;
   #lastId = 0;
 
@@ -53,25 +65,63 @@ export class MemoryBudget {
     return this.bytes * 2 > this.#maxPages * pageBytes;
   }
 
-  open({ mayWait }: { readonly mayWait: boolean }): MemoryShareRef {
+  /** Bytes that the shares of each tenant hold. */
+  *holdings(): Generator<{ readonly tenant: string; readonly value: number }> {
+    for (const [tenant, { words }] of this.#accounts)
+      yield { tenant, value: Atomics.load(words, total) * pageBytes };
+  }
+
+  open({ mayWait, tenant }: MemoryShareOptions): MemoryShareRef {
     this.#lastId = this.#lastId === maxId ? 1 : this.#lastId + 1;
-    const own = new SharedArrayBuffer(4);
-    return { id: this.#lastId, all: this.#all, own, maxPages: this.#maxPages, mayWait };
+    let account = this.#accounts.get(tenant);
+    if (account === undefined) {
+      account = { shares: 0, words: new Int32Array(new SharedArrayBuffer(8)) };
+      this.#accounts.set(tenant, account);
+    }
+    account.shares++;
+    this.#tenantOf.set(this.#lastId, tenant);
+    Atomics.store(this.#words, tenants, this.#accounts.size);
+    return {
+      id: this.#lastId,
+      all: this.#all,
+      ofTenant: account.words.buffer,
+      own: new SharedArrayBuffer(4),
+      maxPages: this.#maxPages,
+      mayWait,
+    };
   }
 
   /** Gives back all that a share still holds; its thread, if it lives, must not use it any more. */
   close({ id, own }: MemoryShareRef): void {
     const pages = Atomics.exchange(new Int32Array(own), 0, 0);
+    this.#leave(id, pages);
     Atomics.sub(this.#words, total, pages);
     Atomics.compareExchange(this.#words, first, id, nobody);
     Atomics.notify(this.#words, total);
   }
+
+  #leave(id: number, pages: number): void {
+    const tenant = this.#tenantOf.get(id);
+    const account = tenant === undefined ? undefined : this.#accounts.get(tenant);
+    if (tenant === undefined || account === undefined) return;
+    this.#tenantOf.delete(id);
+    Atomics.sub(account.words, total, pages);
+    Atomics.compareExchange(account.words, first, id, nobody);
+    if (--account.shares === 0) this.#accounts.delete(tenant);
+    Atomics.store(this.#words, tenants, this.#accounts.size);
+  }
+}
+
+interface Account {
+  shares: number;
+  readonly words: Int32Array<SharedArrayBuffer>;
 }
 
 /** The share of a job in a MemoryBudget. */
 export class MemoryShare {
   readonly #ref: MemoryShareRef;
   readonly #words: Int32Array;
+  readonly #ofTenant: Int32Array;
   readonly #own: Int32Array;
   readonly #shouldStop: () => boolean;
   #bytes = 0;
@@ -80,6 +130,7 @@ export class MemoryShare {
   constructor(ref: MemoryShareRef, shouldStop: () => boolean = () => false) {
     this.#ref = ref;
     this.#words = new Int32Array(ref.all);
+    this.#ofTenant = new Int32Array(ref.ofTenant);
     this.#own = new Int32Array(ref.own);
     this.#shouldStop = shouldStop;
   }
@@ -93,12 +144,13 @@ export class MemoryShare {
     const pages = Math.ceil(this.#bytes / pageBytes) - this.#pages;
     if (pages <= 0) return;
     for (let waits = 0; !this.#mayHave(pages); waits++) {
-      if (!this.#ref.mayWait || waits === maxWaits) throw outOfMemory();
+      if (!this.#ref.mayWait || waits === maxWaits) throw outOfMemory(this.#ref.maxPages);
       if (this.#shouldStop()) throw cancelledError();
       Atomics.wait(this.#words, total, Atomics.load(this.#words, total), waitMs);
     }
     this.#pages += pages;
     Atomics.add(this.#own, 0, pages);
+    Atomics.add(this.#ofTenant, total, pages);
     Atomics.add(this.#words, total, pages);
   }
 
@@ -109,21 +161,32 @@ export class MemoryShare {
     if (pages <= 0) return;
     this.#pages -= pages;
     Atomics.sub(this.#own, 0, pages);
+    Atomics.sub(this.#ofTenant, total, pages);
     Atomics.sub(this.#words, total, pages);
   }
 
   #mayHave(pages: number): boolean {
     const { id, maxPages, mayWait } = this.#ref;
-    if (Atomics.load(this.#words, total) + pages <= maxPages) return true;
+    const words = this.#words;
+    // Whoever is the first of all waits for nobody.
+    if (Atomics.load(words, first) === id) return true;
+    const held = Atomics.load(this.#ofTenant, total) + pages;
+    const isShared = mayWait && Atomics.load(words, tenants) > 1;
+    if (isShared && held > maxPages * tenantShare && !isFirst(this.#ofTenant, id)) return false;
+    if (Atomics.load(words, total) + pages <= maxPages) return true;
     // One that shares its thread must not be in the way of those that wait.
-    if (!mayWait) return false;
-    const before = Atomics.compareExchange(this.#words, first, nobody, id);
-    return before === nobody || before === id;
+    return mayWait && isFirst(words, id);
   }
 }
 
-function outOfMemory(): SkaldError {
-  const text = "the queries that run now need all memory that queries may take; try again later";
+/** Whether a share is the one that may go on; it becomes that if none is. */
+function isFirst(words: Int32Array, id: number): boolean {
+  const before = Atomics.compareExchange(words, first, nobody, id);
+  return before === nobody || before === id;
+}
+
+function outOfMemory(maxPages: number): SkaldError {
+  const text = `the queries that run now need the ${maxPages * pageBytes} bytes of memory that queries may take together (querier.max_query_memory); try again later, narrow the query, or raise it`;
   return new SkaldError("rate_limited", text, { retryAfterSeconds });
 }
 

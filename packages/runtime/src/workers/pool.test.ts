@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import type { JobOptions, JobQueue, WaitingJob } from "./seat.js";
@@ -12,6 +13,20 @@ describe("WorkerPool", () => {
     expect(await Promise.all(doubles)).toEqual(Array.from({ length: 20 }, (_, n) => n * 2));
     expect(await pool.run("later", { n: 7 }, background)).toBe(7);
     expect(pool.size).toBe(2);
+  });
+
+  it("starts a thread of urgent jobs and one of all lanes ahead when it is asked to", async () => {
+    const started: unknown[] = [];
+    const count = (message: unknown) => started.push(message);
+    subscribe("worker_threads", count);
+    const pool = makePool({ size: 2, urgentJobs: 4, ownThreads: ["decode"], lazy: true });
+    expect([started.length, pool.warm(), pool.warm(), pool.warm()]).toEqual([0, true, true, false]);
+    await pool.run("double", { n: 1 }, { lane: "urgent" });
+    await pool.run("double", { n: 1 }, now);
+    expect(started.length).toBe(2);
+    await pool.close();
+    expect(pool.warm()).toBe(false);
+    unsubscribe("worker_threads", count);
   });
 
   it("replaces a thread that keeps too much memory, once it has no job", async () => {

@@ -112,6 +112,19 @@ export class WorkerPool {
     for (const seat of this.#seats) seat.tell(name, payload);
   }
 
+  /**
+   * Starts a thread of a lazy pool before there is a job for it: with the first call that of urgent jobs, with the second one for
+   * jobs of every lane. False when it has these.
+   */
+  warm(): boolean {
+    if (this.#closed) return false;
+    const urgent = this.#seats.find(({ lanes }) => lanes[0] === "urgent");
+    const common = this.#seats.find(({ lanes }) => lanes.length > 1);
+    const seat = [urgent, common].find((one) => one?.isUnused);
+    seat?.spawn();
+    return seat !== undefined;
+  }
+
   /** Starts jobs that a queue held back until now. */
   resume(): void {
     if (!this.#closed) this.#dispatch();

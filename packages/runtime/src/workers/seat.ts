@@ -81,6 +81,11 @@ export class Seat {
     return this.#worker !== undefined;
   }
 
+  /** Whether it has no thread because there was no job for it yet. */
+  get isUnused(): boolean {
+    return !this.hasThread && this.hasRoom;
+  }
+
   /** Whether a job can be given to it now. */
   get hasRoom(): boolean {
     return this.#restart === undefined && this.#jobs.includes(undefined);

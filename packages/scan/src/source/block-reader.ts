@@ -38,8 +38,8 @@ export interface ScanContext {
 export const onlyTimestamps: ColumnNeeds = { timestamps: true, lines: false, metadata: [] };
 
 /** The columns that a scan needs, as storage names them. */
-export function columnsOf({ lines, metadata, timestamps }: ColumnNeeds): ColumnSelection {
-  return { lines, timestamps, metadata: metadata === true ? "all" : metadata };
+export function columnsOf({ lines, metadata, timestamps, fields }: ColumnNeeds): ColumnSelection {
+  return { lines, timestamps, fields, metadata: metadata === true ? "all" : metadata };
 }
 
 /** Whether a scan needs the lines of a block. */
@@ -48,7 +48,10 @@ export function readsLines(
   { lines, linesOf }: ColumnNeeds,
   block: number,
 ): boolean {
-  return lines && (linesOf === undefined || linesOf(source.facts(block)));
+  if (!lines || linesOf === undefined) return lines;
+  const facts = source.facts(block);
+  const streams = source.runs(block).stream;
+  return linesOf({ facts, streams, labelNames: source.streams.names });
 }
 
 /**
@@ -175,6 +178,7 @@ export function withLazyMetadata(block: Block): Block {
     rowCount: block.rowCount,
     runs: block.runs,
     facts: block.facts,
+    ...(block.field === undefined ? {} : { field: block.field }),
     timestamps: block.timestamps,
     lines: block.lines,
     metadataNames: block.metadataNames,

@@ -8,12 +8,12 @@ import { threadScripts } from "../thread-scripts.js";
 /** What the commands ask of the server's configuration and services. */
 export const commandHost: ProgramHost = {
   bucketOf: loadBucket,
-  checkConfig: (flags) => {
+  checkConfig: async (flags) => {
     const loaded = loadConfig(flags);
     if (!("exit" in loaded)) return { error: undefined, warnings: loaded.warnings };
     return { error: loaded.exit.text, warnings: [] };
   },
-  openThreads: (wanted) => {
+  openThreads: async (wanted) => {
     const size = wanted > 0 ? wanted : availableParallelism();
     const pool = new WorkerPool({ url: threadScripts.jobs, size, maxQueued: size });
     return {

@@ -141,8 +141,24 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
   const group = new ServiceGroup(
     built.map(({ name, service = new Service({ name }) }) => ({ service, needs: modules[name] })),
   );
-  return { ...runningProcess(listening, group), api: describeApi(api) };
+  const running = runningProcess(listening, group);
+  const start = async () => {
+    await running.start();
+    setTimeout(warmNext, warmAfterMs).unref();
+  };
+  const warmNext = () => {
+    const isWarming = built.some(({ warm }) => warm?.() === true);
+    if (isWarming) setTimeout(warmNext, warmEveryMs).unref();
+  };
+  return { ...running, start, api: describeApi(api) };
 }
+
+/**
+ * Threads start on demand, which takes a sixth of a second each. Once the process has been ready for a while it starts one of
+ * each kind ahead, one after the other, so that the first query and the first large push find theirs.
+ */
+const warmAfterMs = 3000;
+const warmEveryMs = 200;
 
 /** The targets that run a module. */
 function targetsWith(module: ModuleName): string[] {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { afterAll, expect, it } from "@jest/globals";
 import {
   answerScheduled,
@@ -90,4 +91,17 @@ it("has queriers elsewhere answer what a request asks for", async () => {
   expect(calls.map(({ method, tenant, actors }) => ({ method, tenant, actors }))).toEqual([
     { method: "labels", tenant: "t", actors: ["a", "b"] },
   ]);
+});
+
+it("loads nothing that serves HTTP, so that a thread starts fast", () => {
+  const script = `
+    import { createRequire } from "node:module";
+    await import("@skald/frontend");
+    await import("@skald/querier");
+    const { cache } = createRequire(import.meta.url);
+    console.log(Object.keys(cache).filter((file) => /node_modules.(express|ws)./.test(file)).length);`;
+  const found = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: new URL(".", import.meta.url),
+  });
+  expect(found.toString().trim()).toBe("0");
 });

@@ -38,6 +38,8 @@ export interface ModuleContext {
 
 /** What a module adds to the process, beside the parts that later modules use. */
 export interface BuiltModule {
+  /** Starts something that a first request would wait for; false when nothing is left to start. */
+  readonly warm?: () => boolean;
   /** Its life; a module that only answers calls needs none. */
   readonly service?: Service;
   /** Says why it cannot work now although its service runs. */

@@ -25,15 +25,16 @@ const stored = async () => JSON.parse(Buffer.from(await store.get(key, options))
 
 describe("asked texts", () => {
   it("begin with common words, which stay until they are no longer asked for", async () => {
-    const first = await asked.mostAsked("t", options);
+    const texts = async () => (await asked.mostAsked("t", options)).texts;
+    const first = await texts();
     expect(first).toEqual(["error", "ERROR", "timeout", "exception", "failed", "warn", "panic"]);
     ask("mine", 100);
     await asked.flush(options);
-    expect((await asked.mostAsked("t", options)).slice(0, 2)).toEqual(["mine", "error"]);
+    expect((await texts()).slice(0, 2)).toEqual(["mine", "error"]);
     nowMs += 2 * weekMs;
-    expect(await asked.mostAsked("t", options)).toEqual(["mine", ...first]);
+    expect(await texts()).toEqual(["mine", ...first]);
     nowMs += weekMs;
-    expect(await asked.mostAsked("t", options)).toEqual(["mine"]);
+    expect(await texts()).toEqual(["mine"]);
   });
 
   it("count once a minute, flushed or not, and in all processes", async () => {
@@ -51,13 +52,23 @@ describe("asked texts", () => {
     expect((await stored()).counts.often).toBe(3);
   });
 
+  it("stand beside the fields that queries want from lines", async () => {
+    for (let i = 0; i < 4; i++, nowMs += 60_000) asked.noteField("t", "id");
+    ask("id=", 4);
+    await asked.flush(options);
+    expect((await asked.mostAsked("t", options)).fields).toEqual(new Map([["id", 4]]));
+    nowMs += 2 * weekMs;
+    expect((await asked.mostAsked("t", options)).fields).toEqual(new Map([["id", 1]]));
+    expect((await stored()).counts["id="]).toBe(4);
+  });
+
   it("leave out what was asked for a few times only, and what is too short or too long", async () => {
     ask("seldom", 3);
     ask("enough", 4);
     ask("ab", 20);
     ask("x".repeat(65), 20);
     await asked.flush(options);
-    const texts = await asked.mostAsked("t", options);
+    const { texts } = await asked.mostAsked("t", options);
     expect(texts).toContain("enough");
     expect(texts).not.toContain("seldom");
     expect(texts.every(({ length }) => length > 2 && length < 65)).toBe(true);
@@ -68,7 +79,7 @@ describe("asked texts", () => {
     for (let i = 0; i < 2000; i++) asked.note(`tenant ${i}`, "text");
     await asked.flush(options);
     expect(Object.keys((await stored()).counts)).toHaveLength(64);
-    expect(await asked.mostAsked("t", options)).toContain("error");
+    expect((await asked.mostAsked("t", options)).texts).toContain("error");
     await expect(
       store.get("index/asked_texts/tenant=tenant%201999/texts.json", options),
     ).rejects.toMatchObject({ code: "not_found" });
@@ -80,7 +91,7 @@ describe("asked texts", () => {
     ["without counts", '{"version":1,"sinceMs":0}', 1],
   ])("begin anew where the object is %s", async (_case, text, version) => {
     await store.put(key, Buffer.from(text), options);
-    expect(await asked.mostAsked("t", options)).toContain("error");
+    expect((await asked.mostAsked("t", options)).texts).toContain("error");
     ask("mine", 9);
     await asked.flush(options).catch(() => undefined);
     const body = Buffer.from(await store.get(key, options)).toString();
@@ -92,6 +103,6 @@ describe("asked texts", () => {
   it("of one tenant are not those of another", async () => {
     ask("mine", 9);
     await asked.flush(options);
-    expect(await asked.mostAsked("other", options)).not.toContain("mine");
+    expect((await asked.mostAsked("other", options)).texts).not.toContain("mine");
   });
 });

@@ -7,10 +7,20 @@ export interface AskedTextsOptions {
   readonly clock: Clock;
 }
 
+/** What queries of a tenant ask for often. */
+export interface MostAsked {
+  /** Texts of line filters, the most frequent first. */
+  readonly texts: readonly string[];
+  /** How often fields of lines were asked for, by the name of their label. */
+  readonly fields: ReadonlyMap<string, number>;
+}
+
 /**
- * Counts which texts the line filters of a tenant's queries ask for, in an object of the store:
+ * Counts which texts the line filters of a tenant's queries ask for, and which fields their other stages, in an object of the
+ * store:
  *
- *     index/asked_texts/tenant=<tenant>/texts.json    {"version":1,"sinceMs":...,"counts":{"error":16,...}}
+ *     index/asked_texts/tenant=<tenant>/texts.json
+ *     {"version":1,"sinceMs":...,"counts":{"error":16,...},"fields":{"status":3,...}}
  *
  * A text counts once a minute. Counts are halved each week from `sinceMs` on. They only say which row sets are worth making,
  * so two processes that write at once may lose some of them.
@@ -26,7 +36,16 @@ export class AskedTexts {
 
   /** Counts a text of a query. Texts that are too short, too long or too many are ignored. */
   note(tenant: string, text: string): void {
-    if (text.length < textLengthMin || text.length > textLengthMax) return;
+    if (text.length >= textLengthMin) this.#note(tenant, textMark + text);
+  }
+
+  /** Counts a label that a query wants from lines. */
+  noteField(tenant: string, name: string): void {
+    this.#note(tenant, fieldMark + name);
+  }
+
+  #note(tenant: string, text: string): void {
+    if (text.length > textLengthMax) return;
     let texts = this.#noted.get(tenant);
     if (texts === undefined) {
       if (this.#noted.size >= maxTenants) return;
@@ -49,11 +68,14 @@ export class AskedTexts {
     const noted = this.#noted;
     this.#noted = new Map();
     for (const [tenant, texts] of noted) {
-      const { sinceMs, counts, isNewer } = await this.#load(tenant, options);
+      const { sinceMs, counts, fields, isNewer } = await this.#load(tenant, options);
       if (isNewer) continue;
-      for (const [text, { count }] of texts) counts.set(text, (counts.get(text) ?? 0) + count);
-      const kept = Object.fromEntries(byCount(counts).slice(0, maxKept));
-      const file: AskedFile = { version, sinceMs, counts: kept };
+      for (const [marked, { count }] of texts) {
+        const to = marked.startsWith(textMark) ? counts : fields;
+        const text = marked.slice(1);
+        to.set(text, (to.get(text) ?? 0) + count);
+      }
+      const file: AskedFile = { version, sinceMs, counts: mostOf(counts), fields: mostOf(fields) };
       await store.put(keyOf(tenant), Buffer.from(`${JSON.stringify(file)}\n`), options);
     }
     // A text that was just counted does not count again in the same minute.
@@ -63,12 +85,11 @@ export class AskedTexts {
         if (last.minute === minute) this.#keep(tenant, text, minute);
   }
 
-  /** The texts to make row sets of, the most frequent first. */
-  async mostAsked(tenant: string, options: CallOptions): Promise<readonly string[]> {
-    const { counts } = await this.#load(tenant, options);
-    return byCount(counts)
-      .filter(([, count]) => count >= minCount)
-      .map(([text]) => text);
+  /** What is asked for often enough to be kept at hand in segments. */
+  async mostAsked(tenant: string, options: CallOptions): Promise<MostAsked> {
+    const { counts, fields } = await this.#load(tenant, options);
+    const often = byCount(counts).filter(([, count]) => count >= minCount);
+    return { texts: often.map(([text]) => text), fields };
   }
 
   #keep(tenant: string, text: string, minute: number): void {
@@ -92,6 +113,9 @@ export class AskedTexts {
 
 /** Filters of fewer characters are seldom of use, and of more seldom repeated. */
 const textLengthMin = 3;
+/** What a noted text begins with. */
+const textMark = "t";
+const fieldMark = "f";
 const textLengthMax = 64;
 /** What is noted between two flushes. */
 const maxTenants = 1000;
@@ -116,6 +140,7 @@ interface Noted {
 interface Counts {
   readonly sinceMs: number;
   readonly counts: Map<string, number>;
+  readonly fields: Map<string, number>;
   /** A later program wrote the object: it stays as it is. */
   readonly isNewer: boolean;
 }
@@ -124,6 +149,8 @@ interface AskedFile {
   readonly version: number;
   readonly sinceMs: number;
   readonly counts: Readonly<Record<string, number>>;
+  /** Absent in what earlier programs wrote. */
+  readonly fields?: Readonly<Record<string, number>>;
 }
 
 function keyOf(tenant: string): string {
@@ -131,7 +158,7 @@ function keyOf(tenant: string): string {
 }
 
 function firstOf(nowMs: number, isNewer: boolean): Counts {
-  return { sinceMs: nowMs, counts: new Map(firstCounts), isNewer };
+  return { sinceMs: nowMs, counts: new Map(firstCounts), fields: new Map(), isNewer };
 }
 
 /** The counts of a file, halved up to now; the first ones where it is damaged or of a later program. */
@@ -140,16 +167,25 @@ function parse(bytes: Uint8Array, nowMs: number): Counts {
     const file = JSON.parse(Buffer.from(bytes).toString()) as AskedFile;
     if (file.version !== version) return firstOf(nowMs, file.version > version);
     const weeks = Math.max(0, Math.floor((nowMs - file.sinceMs) / weekMs));
-    const counts = Object.entries(file.counts).map(
-      ([text, count]) => [text, Math.floor(count / 2 ** weeks)] as const,
-    );
-    const left = new Map(counts.filter(([, count]) => count > 0));
+    const counts = halved(file.counts, weeks);
+    const fields = halved(file.fields ?? {}, weeks);
     const sinceMs = file.sinceMs + weeks * weekMs;
-    if (Number.isFinite(sinceMs)) return { sinceMs, counts: left, isNewer: false };
+    if (Number.isFinite(sinceMs)) return { sinceMs, counts, fields, isNewer: false };
   } catch {
     // Counts are only hints.
   }
   return firstOf(nowMs, false);
+}
+
+function halved(counts: Readonly<Record<string, number>>, times: number): Map<string, number> {
+  const left = Object.entries(counts).map(
+    ([text, count]) => [text, Math.floor(count / 2 ** times)] as const,
+  );
+  return new Map(left.filter(([, count]) => count > 0));
+}
+
+function mostOf(counts: ReadonlyMap<string, number>): Record<string, number> {
+  return Object.fromEntries(byCount(counts).slice(0, maxKept));
 }
 
 function byCount(counts: ReadonlyMap<string, number>): (readonly [text: string, count: number])[] {

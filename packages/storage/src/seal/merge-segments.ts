@@ -6,6 +6,7 @@ import {
   SegmentWriter,
   type SegmentWriterOptions,
 } from "../segment/write/writer.js";
+import { chooseFields, type FieldChoice, noChoice } from "./choose-fields.js";
 import { BlockCutter } from "./cut-blocks.js";
 import { BlockWindow, type DroppedRows, InputCursor, type MergeInput } from "./input-cursor.js";
 import { MoreNumbers } from "./open-heads.js";
@@ -21,6 +22,8 @@ export interface MergeOptions
    * earlier one come first.
    */
   readonly inputs: readonly MergeInput[];
+  /** Which fields of lines become columns; none if not given. */
+  readonly fields?: FieldChoice | undefined;
 }
 
 /**
@@ -37,15 +40,19 @@ const compactLevel = 9;
  */
 export function* mergeSegments({
   inputs,
+  fields: choice = noChoice,
   ...output
 }: MergeOptions): Generator<undefined, SealedSegment | undefined, undefined> {
   const streams = numberStreams(inputs);
   if (streams.texts.length === 0) return undefined;
   const metadata = metadataSplit(inputs);
+  const fields = chooseFields(
+    inputs.map(({ segment }) => segment),
+    choice,
+  );
   const window = new BlockWindow(metadata, new MoreNumbers(metadata.more));
   const writer = new SegmentWriter({
-    ...output,
-    metadata,
+    ...{ ...output, fields, metadata },
     baseNs: inputs[0]!.segment.baseNs,
     streamTexts: streams.texts,
     level: output.level ?? compactLevel,

@@ -1,5 +1,5 @@
 import { type RowSelection, selectContains } from "@skald/kernels";
-import { type BlockFacts, internal, type RowSet } from "@skald/model";
+import { type BlockFacts, type FieldFacts, fieldFamily, internal, type RowSet } from "@skald/model";
 import { type SectionReader, type SectionWriter, section } from "./index-sections.js";
 import type { SortedBlock } from "./layout.js";
 
@@ -11,35 +11,62 @@ export interface SegmentFacts {
   ofBlock(block: number): BlockFacts;
 }
 
-/** Opens the row sets of a segment; undefined when it has none. Each is decoded, and checked, on first use. */
-export function readFacts(
-  sections: SectionReader,
-  blockCount: number,
-  rowsOf: (block: number) => number,
-): SegmentFacts | undefined {
-  if (!sections.has(section.setTexts)) return undefined;
-  const texts = sections.texts(section.setTexts).map((text) => Buffer.from(text));
-  const kinds = sections.codes(section.setKinds, 0, setKinds.lacking + 1);
+/** The counts that facts are about. */
+interface SegmentShape {
+  readonly blockCount: number;
+  readonly streamCount: number;
+  rowsOf(block: number): number;
+}
+
+/** Opens the row sets and fields of a segment; undefined when it has none. They are decoded, and checked, on first use. */
+export function readFacts(sections: SectionReader, shape: SegmentShape): SegmentFacts | undefined {
+  const hasSets = sections.has(section.setTexts);
+  const hasFields = sections.has(section.fieldNames);
+  if (!hasSets && !hasFields) return undefined;
+  const texts = hasSets ? sections.texts(section.setTexts).map((text) => Buffer.from(text)) : [];
+  const kinds = hasSets ? sections.codes(section.setKinds, 0, setKinds.lacking + 1) : [];
   if (kinds.length !== texts.length) throw internal("index has row sets of other texts");
-  const places = new BlockPlaces(blockCount, rowsOf);
+  const places = new BlockPlaces(shape);
   const sets: (DecodedSet | undefined)[] = [];
   const setOf = (text: number): DecodedSet => {
     sets[text] ??= decodeSet(sections.numbers(section.setRows, text), kinds[text]!, places);
     return sets[text];
   };
+  const fieldsOf = hasFields ? readFields(sections, shape, places) : undefined;
   return {
     texts,
     rowCount: (text) => setOf(text).counts.reduce((sum, count) => sum + count, 0),
     ofBlock: (block) => ({
       texts,
-      rowsWith: (text): RowSet => {
-        const { words, counts } = setOf(text);
-        const { firstWord } = places;
-        const own = words.subarray(firstWord[block], firstWord[block + 1]);
-        return { count: counts[block]!, words: own };
-      },
+      rowsWith: (text) => rowSetOf(setOf(text), block, places),
+      fields: fieldsOf?.(block),
     }),
   };
+}
+
+function readFields(
+  sections: SectionReader,
+  { blockCount, streamCount }: SegmentShape,
+  places: BlockPlaces,
+): (block: number) => FieldFacts | undefined {
+  const names = sections.texts(section.fieldNames);
+  const families = sections.codes(section.fieldFamilies, 0, fieldFamily.logfmt + 1);
+  const covered = sections.codes(section.fieldBlocks, 0, 2);
+  if (families.length !== streamCount || covered.length !== blockCount)
+    throw internal("index has fields of other streams or blocks");
+  const rows = sections.numbers(section.fieldIrregular);
+  const irregular = decodeSet(rows, setKinds.containing, places);
+  const familyOf = (stream: number) => families[stream]!;
+  return (block) =>
+    covered[block] === 0
+      ? undefined
+      : { names, familyOf, irregular: rowSetOf(irregular, block, places) };
+}
+
+function rowSetOf({ words, counts }: DecodedSet, block: number, places: BlockPlaces): RowSet {
+  const { firstWord } = places;
+  const own = words.subarray(firstWord[block], firstWord[block + 1]);
+  return { count: counts[block]!, words: own };
 }
 
 /** Which rows a section lists: those that contain the text, or those that lack it, whichever are fewer. */
@@ -57,7 +84,7 @@ class BlockPlaces {
   readonly firstRow: Uint32Array;
   readonly firstWord: Uint32Array;
 
-  constructor(blockCount: number, rowsOf: (block: number) => number) {
+  constructor({ blockCount, rowsOf }: SegmentShape) {
     this.firstRow = new Uint32Array(blockCount + 1);
     this.firstWord = new Uint32Array(blockCount + 1);
     for (let block = 0; block < blockCount; block++) {

@@ -64,6 +64,17 @@ export const section = {
   setKinds: 46,
   setRows: 47,
   runMetadataBytes: 48,
+  fieldNames: 49,
+  fieldFamilies: 50,
+  fieldBlocks: 51,
+  fieldIrregular: 52,
+  fieldOffsets: 53,
+  fieldHeaderBytes: 54,
+  fieldLevelBytes: 55,
+  fieldStoredBytes: 56,
+  fieldRawBytes: 57,
+  fieldValues: 58,
+  fieldCrcs: 59,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

@@ -177,6 +177,8 @@ export interface ColumnSelection {
   readonly lines: boolean;
   /** Names of structured metadata, or all of it. */
   readonly metadata: readonly string[] | "all";
+  /** Names of fields of lines; none when absent. */
+  readonly fields?: readonly string[] | undefined;
 }
 
 /** Stored bytes of some pages, read ahead; drop it and the memory is free. */

@@ -212,6 +212,21 @@ export function goldenFilteredRows(): Row[] {
   }));
 }
 
+/** The rows of testdata/segment-v1-fields.parquet: JSON and logfmt, some for the parser alone. */
+export function goldenFieldRows(): Row[] {
+  return Array.from({ length: 60 }, (_, i) => ({
+    labels: { app: i < 40 ? "json" : "logfmt" },
+    time: i * 1_000_000,
+    line:
+      i % 25 === 7 ? `{"status":${i}` : i < 40 ? jsonLine(i) : `level=info took=${i}ms n=${i % 3}`,
+  }));
+}
+
+function jsonLine(i: number): string {
+  const level = i % 4 ? "info" : "error";
+  return JSON.stringify({ level, n: i % 5, http: { status: 200 + (i % 2) }, list: [i] });
+}
+
 /** The rows of testdata/segment-v1-digests.parquet: a stream with digests, and one with too few rows for them. */
 export function goldenDigestedRows(): Row[] {
   return Array.from({ length: 60 }, (_, i) => ({
@@ -259,6 +274,15 @@ export async function writeGolden(directory: string): Promise<void> {
   });
   while (!steps.next().done);
   opened.close();
+  const withFields = join(directory, "segment-v1-fields.parquet");
+  sealSegment({ ...golden, path: withFields, heads: [headOf([goldenFieldRows()], goldenBaseNs)] });
+  const source = openSegmentFile({ ...golden, location: { kind: "file", path: withFields } });
+  const merge = mergeSegments({
+    ...{ ...golden, path: withFields, inputs: [{ segment: source.segment }] },
+    fields: { share: 1, asked: new Map() },
+  });
+  while (!merge.next().done);
+  source.close();
   // testdata/day-v1.day was written before streams were counted, and day-v1-counts.day before rows were marked
   const day = goldenMarkedDay().encode({ generation: 44, writtenMs: 5 });
   await writeFile(join(directory, "day-v1-marks.day"), day);

@@ -192,15 +192,15 @@ describe("lists", () => {
     [["fields", '{app="api"}', "-o", "table"], /^status +int +\d+ +/m],
     [
       ["stats", '{app="web-shop"}'],
-      /^\{\n {2}bytes: 45B\n {2}chunks: 1\n {2}streams: 1\n {2}entries: 5\n\}\n$/,
+      /^\{\n {2}bytes: \d+B\n {2}chunks: 1\n {2}streams: 1\n {2}entries: 5\n\}\n$/,
     ],
     [
       ["stats", '{app="web-shop"}', "-o", "jsonl"],
-      '{"bytes":45,"chunks":1,"entries":5,"streams":1}\n',
+      /^\{"bytes":\d+,"chunks":1,"entries":5,"streams":1\}\n$/,
     ],
     [
       ["volume", '{env="prod"}', "--by", "app", "-o", "table"],
-      /^app +value\napi +\d+\nweb-shop +45\n$/,
+      /^app +value\napi +\d+\nweb-shop +\d+\n$/,
     ],
     [
       ["volume_range", '{env="prod"}', "--step=1h"],

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { invalidArgument, SkaldError, textForClients } from "@skald/model";
+import { SkaldError, textForClients } from "@skald/model";
 import { withinSpan } from "@skald/runtime/tracing";
 import { WebSocket, WebSocketServer } from "ws";
 import type { AllowedOrigins } from "../allowed-origins.js";
@@ -55,7 +55,6 @@ export class Upgrades {
     clientTracking: false,
     maxPayload: maxMessageBytes,
     perMessageDeflate: false,
-    handleProtocols: (offered) => tenantProtocolOf([...offered]) ?? firstOf(offered),
   });
   readonly #open = new Set<TextSocket>();
 
@@ -105,10 +104,9 @@ export class Upgrades {
     let session: SocketSession;
     try {
       this.#options.origins.checkSocket(request.headers);
-      // The tenant that a page offers is checked like that of a header.
-      const asked = socketRequest(request);
-      await this.#options.authorize?.(asked.headers, route.path);
-      session = await withinSpan(span, async () => route.open(asked));
+      takeTenant(request.headers);
+      await this.#options.authorize?.(request.headers, route.path);
+      session = await withinSpan(span, async () => route.open(socketRequest(request)));
     } catch (error) {
       const answer = errorAnswer(error);
       if (answer.status === 500) this.#options.onError?.(error, request);
@@ -174,32 +172,7 @@ export class Upgrades {
 
 function socketRequest({ headers, url = "" }: IncomingMessage): SocketRequest {
   const at = url.indexOf("?");
-  const params = parseForm(Buffer.from(at < 0 ? "" : url.slice(at + 1)));
-  return { headers: withOfferedTenant(headers), params };
-}
-
-/** A page cannot send headers with a WebSocket, so it names its tenant by a subprotocol: base64url follows. */
-const tenantProtocol = "skald.tenant.";
-
-/** The headers with the tenant of the subprotocol, unless they name one. Throws invalid_argument for one that is none. */
-function withOfferedTenant(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const offered = headers["sec-websocket-protocol"]?.split(",").map((name) => name.trim()) ?? [];
-  const protocol = tenantProtocolOf(offered);
-  if (protocol === undefined || headers["x-scope-orgid"] !== undefined) return headers;
-  const text = protocol.slice(tenantProtocol.length);
-  const tenant = Buffer.from(text, "base64url");
-  if (text === "" || tenant.toString("base64url") !== text)
-    throw invalidArgument(`the subprotocol ${tenantProtocol} needs a tenant in base64url`);
-  return { ...headers, "x-scope-orgid": tenant.toString() };
-}
-
-function tenantProtocolOf(offered: readonly string[]): string | undefined {
-  return offered.find((name) => name.startsWith(tenantProtocol));
-}
-
-function firstOf(offered: ReadonlySet<string>): string | false {
-  const [first = false] = offered;
-  return first;
+  return { headers, params: parseForm(Buffer.from(at < 0 ? "" : url.slice(at + 1))) };
 }
 
 /** The other words of a `Connection` header. */
@@ -306,4 +279,15 @@ function shorten(text: string): string {
   if (Buffer.byteLength(text) <= maxReasonBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxReasonBytes));
   return text.slice(0, read);
+}
+
+/**
+ * A page in a browser cannot send `X-Scope-OrgID` with a WebSocket. The subprotocol `skald.tenant.<base64url of the tenant>` stands
+ * for it; the header wins where both are there.
+ */
+function takeTenant(headers: IncomingHttpHeaders): void {
+  const { "sec-websocket-protocol": protocols = "", "x-scope-orgid": given } = headers;
+  const [, encoded] = /(?:^|,)\s*skald\.tenant\.([\w-]+)\s*(?:,|$)/.exec(protocols) ?? [];
+  if (given !== undefined || encoded === undefined) return;
+  headers["x-scope-orgid"] = Buffer.from(encoded, "base64url").toString();
 }

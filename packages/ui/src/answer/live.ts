@@ -41,13 +41,13 @@ function startLive(): void {
   cancel();
   const mine = new LiveRing(ringMax);
   ring = mine;
-  navigate({ q: text, line: "", view: "lines" });
   batch(() => {
     live.value = true;
     livePause.value = false;
     liveInfo.value = silent;
     liveSource.value = mine;
   });
+  navigate({ q: text, line: "", view: "lines" });
   let came = 0;
   let dropped = 0;
   let broken: string | undefined;

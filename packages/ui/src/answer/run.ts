@@ -1,6 +1,6 @@
 import { batch, signal } from "@preact/signals";
 import type { Expr, LogExpr } from "@skald/logql/syntax";
-import { isAbort } from "../api/client.js";
+import { ApiError, isAbort } from "../api/client.js";
 import { type Trouble, troubleOf } from "../api/errors.js";
 import type { Span } from "../api/fields.js";
 import {
@@ -14,7 +14,7 @@ import {
 } from "../api/lines.js";
 import { Paging } from "../lines/paging.js";
 import { bucketsFor, logIn, tryParse } from "../query/derive.js";
-import { linesMax } from "../state/config.js";
+import { linesMax, loadLimits } from "../state/config.js";
 import { draft, navigate, oldestFirst, route, tenant } from "../state/explore.js";
 import { type Range, type RangeText, resolveRange, stepFor } from "../state/range.js";
 import { addToHistory } from "../state/saved.js";
@@ -114,9 +114,19 @@ async function start(text: string, expr: Expr): Promise<void> {
     trouble.value = undefined;
   } catch (error) {
     if (isAbort(error) || running !== controller) return;
+    const before = linesMax.peek();
+    if (asksTooMuch(error)) await loadLimits();
+    if (linesMax.peek() < before) return start(text, expr);
     fail(error, () => void start(text, expr));
   }
   if (running === controller) busy.value = false;
+}
+
+/** Whether the server allows fewer lines than a page has; the page then asks what it allows. */
+function asksTooMuch(error: unknown): boolean {
+  return (
+    error instanceof ApiError && error.status === 400 && /max entries limit/.test(error.message)
+  );
 }
 
 function fail(error: unknown, again: () => void): void {

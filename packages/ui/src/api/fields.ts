@@ -90,7 +90,13 @@ async function ask<T>(
   if (known !== undefined && Date.now() - known.at < keptMs) return known.answer as T;
   const all = { ...params, start: span.startNs, end: span.endNs };
   const answer = await callJson<T>(path, { params: all, signal });
+  if (isEmpty(answer)) return answer;
   if (kept.size >= keptMax) kept.clear();
   kept.set(key, { at: Date.now(), answer });
   return answer;
+}
+
+/** Whether an answer has nothing yet; such a one is asked again, because the first lines may be on their way. */
+function isEmpty(answer: unknown): boolean {
+  return Object.values(answer as object).every((one) => !Array.isArray(one) || one.length === 0);
 }

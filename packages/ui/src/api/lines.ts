@@ -28,12 +28,6 @@ export interface Stats {
   readonly bytes: number;
   readonly lines: number;
   readonly seconds: number;
-  /** What Skald says beside the statistics of Loki; undefined where another server answers. */
-  readonly skald?: {
-    readonly phases: Readonly<Record<string, number>>;
-    readonly blocks: Readonly<Record<string, number>>;
-    readonly bytesToRead: number;
-  };
 }
 
 export interface LinesAnswer {
@@ -67,7 +61,6 @@ interface RawStats {
     readonly totalLinesProcessed?: number;
     readonly execTime?: number;
   };
-  readonly skald?: NonNullable<Stats["skald"]>;
 }
 
 interface RawAnswer<Result> {
@@ -159,7 +152,6 @@ function statsOf(raw: RawStats | undefined): Stats {
     bytes: totalBytesProcessed,
     lines: totalLinesProcessed,
     seconds: execTime,
-    ...(raw?.skald !== undefined && { skald: raw.skald }),
   };
 }
 

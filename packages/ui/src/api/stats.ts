@@ -1,49 +1,5 @@
-import { ApiError, callJson } from "./client.js";
+import { callJson } from "./client.js";
 import type { Span } from "./fields.js";
-
-/** What a query will read, by indexes and headers alone. */
-export interface Explanation {
-  readonly kind: string;
-  readonly parts: readonly ExplainedPart[];
-  readonly cached: boolean;
-  readonly exact: boolean;
-  /** The limit that will refuse the query. */
-  readonly refusedBy?: string | null;
-}
-
-interface ExplainedPart {
-  readonly selector: string;
-  readonly streams: number;
-  readonly entries: number;
-  readonly bytes: number;
-  readonly blocks: number;
-  readonly blocksToRead: number;
-  readonly bytesToRead: number;
-  readonly answeredBy: "headers" | "scan";
-}
-
-let served = true;
-
-/** The explanation of a query; undefined where the server has none to give. */
-export async function fetchExplanation(
-  query: string,
-  span: Span,
-  limit: number,
-  signal?: AbortSignal,
-): Promise<Explanation | undefined> {
-  if (!served) return undefined;
-  try {
-    return await callJson<Explanation>("service/api/v1/explain", {
-      params: { query, start: span.startNs, end: span.endNs, limit, direction: "backward" },
-      signal,
-    });
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 404 || error.status === 405)) {
-      served = false;
-    }
-    return undefined;
-  }
-}
 
 export interface Holding {
   readonly streams: number;

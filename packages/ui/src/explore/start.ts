@@ -6,6 +6,7 @@ import { isAbort } from "../api/client.js";
 import { troubleOf } from "../api/errors.js";
 import { fetchLabels } from "../api/fields.js";
 import { fetchVolume } from "../api/stats.js";
+import { loadConfig, loadLimits } from "../state/config.js";
 import { draft, navigate, regexChecked, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
 
@@ -14,6 +15,18 @@ function loadRegexWhenIdle(): void {
   const load = () => void import("@skald/logql/regex").then(() => (regexChecked.value = true));
   if (typeof requestIdleCallback === "function") requestIdleCallback(load, { timeout: 10_000 });
   else setTimeout(load, 3000);
+}
+
+/** Asks what the server is and allows once the first answer is there: nothing of it is needed before. */
+export function loadWhenAnswered(): void {
+  const stop = effect(() => {
+    const isSettled =
+      answer.value ?? trouble.value ?? (isEmpty.value || route.value.screen !== "explore");
+    if (!isSettled) return;
+    void loadConfig();
+    void loadLimits();
+    queueMicrotask(() => stop());
+  });
 }
 
 /** Runs what the address asks for, and again when the back button changes it; without a query it makes a useful one. */

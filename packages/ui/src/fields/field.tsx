@@ -115,7 +115,7 @@ function Values(props: FieldRowProps) {
         <div class="value" key={value}>
           <span class="fill" style={{ width: `${Math.max(1, (count / most) * 100)}%` }} />
           <span class="text" title={value}>
-            {value}
+            {value.replace(/\s/g, (blank) => (blank === " " ? blank : "↵"))}
           </span>
           <span class="n" title={formatWhole(count)}>
             {formatCount(count)}

@@ -13,7 +13,7 @@ export interface FieldsProps {
 }
 
 const shownMax = 20_000;
-const fieldsMax = 500;
+const fieldsMax = 200;
 
 /** The fields of a line by where they come from, each with filters. */
 export function Fields(props: FieldsProps) {

@@ -64,11 +64,21 @@ export class LineList {
   setLook(look: RowLook): void {
     this.#look = look;
     this.element.classList.toggle("wrap", look.wrap);
-    const row = Number.parseInt(getComputedStyle(this.element).getPropertyValue("--row"), 10) || 22;
     const top = this.#heights.indexAt(this.element.scrollTop);
-    this.#heights = new Heights(row, look.wrap ? this.#source.count : undefined);
+    this.#heights = new Heights(this.#rowHeight(), look.wrap ? this.#source.count : undefined);
     this.element.scrollTop = this.#heights.topOf(top);
     this.refresh();
+  }
+
+  /** Takes note that the list has another size, which may come with another height of rows. */
+  resize(): void {
+    if (this.#look !== undefined && this.#rowHeight() !== this.#heights.rowHeight) {
+      this.setLook(this.#look);
+    } else this.refresh();
+  }
+
+  #rowHeight(): number {
+    return Number.parseInt(getComputedStyle(this.element).getPropertyValue("--row"), 10) || 22;
   }
 
   /** Takes note that the source has more lines at its end, or others. */
@@ -141,12 +151,25 @@ export class LineList {
       row.index = -1;
       row.element.hidden = true;
     }
+    this.#order();
     if (this.#look?.wrap) this.#measure();
     for (const row of this.#byIndex.values()) {
       row.element.style.transform = `translateY(${this.#heights.topOf(row.index)}px)`;
     }
     this.#space.style.height = `${this.#heights.topOf(count)}px`;
     if (count > 0) this.#events.onView(first, last);
+  }
+
+  /** Puts the elements in the order of their rows, which is the one that screen readers read them in. */
+  #order(): void {
+    this.#rows.sort((a, b) => a.index - b.index);
+    let before: Element | null = null;
+    for (const { element } of this.#rows) {
+      const next: Element | null =
+        before === null ? this.#space.firstElementChild : before.nextElementSibling;
+      if (next !== element) this.#space.insertBefore(element, next);
+      before = element;
+    }
   }
 
   #measure(): void {

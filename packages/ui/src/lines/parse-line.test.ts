@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { runsOf } from "./ansi.js";
+import { isPlain, runsOf } from "./ansi.js";
 import { fieldOrder, foldLines, parseLine, parseLogfmt } from "./parse-line.js";
 
 describe("a line", () => {
@@ -44,6 +44,12 @@ describe("a line", () => {
 });
 
 describe("colour codes", () => {
+  it("are found again in every text", () => {
+    expect(isPlain("a \x1b[31mred")).toBe(false);
+    expect(runsOf("\x1b[31mred")).toEqual([{ text: "red", className: "a-red" }]);
+    expect(isPlain("\x1b[31mred")).toBe(false);
+  });
+
   it.each([
     ["plain", [["plain", ""]]],
     [

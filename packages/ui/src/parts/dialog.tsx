@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.js";
 
 interface DialogProps {
@@ -11,7 +11,7 @@ interface DialogProps {
 /** A window over the page, which keeps the focus until it closes and gives it back. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const from = document.activeElement as HTMLElement | null;
     const first = box.current?.querySelector<HTMLElement>("[autofocus],input,textarea");
     (first ?? box.current)?.focus();

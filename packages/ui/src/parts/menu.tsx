@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface MenuProps {
   readonly onClose: () => void;
@@ -11,7 +11,7 @@ interface MenuProps {
 /** A panel beside its button. It closes by Escape, by a click elsewhere, and when the focus leaves it. */
 export function Menu({ onClose, children, label, class: className = "" }: MenuProps) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const from = document.activeElement as HTMLElement | null;
     const anchor = box.current?.parentElement;
     box.current?.querySelector<HTMLElement>("input,select,textarea,button")?.focus();

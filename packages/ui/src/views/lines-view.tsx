@@ -60,7 +60,7 @@ export function LinesView() {
   const { element } = list.current;
   useEffect(() => {
     host.current?.append(element);
-    const observer = new ResizeObserver(() => list.current?.refresh());
+    const observer = new ResizeObserver(() => list.current?.resize());
     observer.observe(element);
     return () => observer.disconnect();
   }, []);

@@ -1,7 +1,7 @@
 import { call } from "../api/client.js";
 import { addDelete } from "../api/deletes.js";
 
-/** Sample logs: an hour of six applications, with a burst of errors near its end. */
+/** Sample logs: almost an hour of six applications, with a burst of errors near its end. */
 
 interface App {
   readonly name: string;
@@ -17,7 +17,7 @@ interface Sample {
 
 const linesTotal = 10_000;
 const batchLines = 1000;
-const spanMs = 60 * 60 * 1000;
+const spanMs = 55 * 60 * 1000;
 
 const pick = <T>(random: () => number, list: readonly T[]): T =>
   list[Math.floor(random() * list.length)]!;

@@ -1,11 +1,12 @@
-/** Ways to send logs, with the address of this server in them. */
-export function waysFor(address: string): readonly (readonly [string, string])[] {
+/** Ways to send logs, with the address of this server and the tenant in them. */
+export function waysFor(address: string, tenant: string): readonly (readonly [string, string])[] {
   const push = `${address}/loki/api/v1/push`;
   const { hostname, port } = new URL(address);
+  const header = tenant === "" ? "" : ` -H 'X-Scope-OrgID: ${tenant}'`;
   return [
     [
       "curl",
-      `curl -H 'Content-Type: application/json' ${push} \\
+      `curl -H 'Content-Type: application/json'${header} ${push} \\
   --data '{"streams":[{"stream":{"app":"web"},
     "values":[["'$(date +%s%N)'","hello level=info"]]}]}'`,
     ],
@@ -25,7 +26,7 @@ loki.write "skald" {
     [
       "Promtail",
       `clients:
-  - url: ${push}
+  - url: ${push}${tenant === "" ? "" : `\n    tenant_id: ${tenant}`}
 scrape_configs:
   - job_name: system
     static_configs:
@@ -39,7 +40,7 @@ scrape_configs:
     Match  *
     Host   ${hostname}
     Port   ${port || (address.startsWith("https") ? "443" : "80")}
-    Labels app=fluentbit`,
+    Labels app=fluentbit${tenant === "" ? "" : `\n    Tenant_id ${tenant}`}`,
     ],
     [
       "OpenTelemetry",
@@ -72,7 +73,7 @@ log.info("hello");`,
       `while read -r line; do
   printf '{"streams":[{"stream":{"app":"file"},"values":[["%s",%s]]}]}' \\
     "$(date +%s%N)" "$(printf '%s' "$line" | jq -Rs .)" |
-    curl -s -H 'Content-Type: application/json' --data @- ${push}
+    curl -s -H 'Content-Type: application/json'${header} --data @- ${push}
 done < app.log`,
     ],
   ];

@@ -4,6 +4,7 @@ import { addressOf } from "../api/client.js";
 import { fetchLabels } from "../api/fields.js";
 import { beginWithData } from "../explore/start.js";
 import { copy } from "../parts/toast.js";
+import { tenant } from "../state/explore.js";
 import { sendSample } from "./sample.js";
 import { waysFor } from "./ways.js";
 
@@ -13,7 +14,7 @@ const lookBackNs = 24n * 3600n * 1_000_000_000n;
 /** What a server without logs shows: how to send some. It opens Explore by itself when the first line comes. */
 export default function Welcome() {
   const address = addressOf("").href.replace(/\/$/, "");
-  const ways = waysFor(address);
+  const ways = waysFor(address, tenant.value);
   const way = useSignal(0);
   const sent = useSignal<number | undefined>(undefined);
   const problem = useSignal("");

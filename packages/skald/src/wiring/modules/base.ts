@@ -74,7 +74,8 @@ export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext)
   parts.pool = pool;
   parts.threads = new ScanPool(pool);
   parts.scanner = parts.threads;
-  return { service: new Service({ name: "worker-pool", stop: () => pool.close() }) };
+  const service = new Service({ name: "worker-pool", stop: () => pool.close() });
+  return { service, warm: () => pool.warm() };
 }
 
 /** Counts what the jobs of each tenant take of the threads. */

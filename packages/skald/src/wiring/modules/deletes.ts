@@ -31,10 +31,13 @@ export function buildDeletes(parts: Parts, context: ModuleContext): BuiltModule 
   const deletes = compactor.retention_enabled
     ? deleteRequestsOf(parts, { ...context, log })
     : undefined;
-  parts.deletes = deletes;
-  parts.hidesRows = (tenant) => deletes?.hidesRows(tenant) ?? false;
   parts.deletesOf = (tenant) => deletes?.generation(tenant) ?? "";
-  parts.erasedOf = deletes && (async (tenant) => erasedBy(deletes, tenant));
+  if (deletes !== undefined && isCluster(config)) useFresh(parts, deletes);
+  else {
+    parts.deletes = deletes;
+    parts.hidesRows = (tenant) => deletes?.hidesRows(tenant) ?? false;
+    parts.erasedOf = deletes && (async (tenant) => erasedBy(deletes, tenant));
+  }
   const routes = deleteRoutes({
     ...{ ...tenancyOf(config), deletes, clock: systemClock },
     modeOf: (tenant) => limits.of(tenant).deletion_mode,
@@ -117,7 +120,7 @@ interface KeptCopiesDeps {
 }
 
 /** What this process keeps of deleted rows beside store and ingesters: segments in the cache, and patterns. */
-class KeptCopies {
+export class KeptCopies {
   readonly #deps: KeptCopiesDeps;
   /** Whether it has looked at what earlier processes left. */
   #hasLooked = false;
@@ -161,13 +164,8 @@ export function buildKnownDeletes(parts: Parts, context: ModuleContext): BuiltMo
   if (!context.config.compactor.retention_enabled || !isCluster(context.config)) return {};
   const log = context.log.child({ component: "deletes" });
   const deletes = deleteRequestsOf(parts, { ...context, log });
-  const fresh = new FreshDeletes(deletes);
+  useFresh(parts, deletes);
   const copies = new KeptCopies({ deletes, parts });
-  parts.deletes = fresh;
-  parts.erasedOf = async (tenant) => {
-    await fresh.refresh();
-    return erasedBy(deletes, tenant);
-  };
   parts.deletesOf = (tenant) => deletes.generation(tenant);
   const service = new Service({
     name: "known-deletes",
@@ -178,6 +176,17 @@ export function buildKnownDeletes(parts: Parts, context: ModuleContext): BuiltMo
       }),
   });
   return { service };
+}
+
+/** Another process may take a request, or open one again: queries and patterns read them first. */
+function useFresh(parts: Parts, deletes: DeleteRequests): void {
+  const fresh = new FreshDeletes(deletes);
+  parts.deletes = fresh;
+  parts.hidesRows = () => true;
+  parts.erasedOf = async (tenant) => {
+    await fresh.refresh();
+    return erasedBy(deletes, tenant);
+  };
 }
 
 /** Reads the requests again before a query is answered, unless they were read just now. */

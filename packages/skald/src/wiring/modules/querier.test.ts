@@ -49,3 +49,26 @@ it.each([
   expect(Object.keys(counts).filter((text) => counts[text] === 1)).toEqual(want);
   expect(kinds).toEqual(["measure", "scan", "scan"]);
 });
+
+it("notes the fields that queries want from lines", async () => {
+  const store = new MemoryStore(clock);
+  const asked = new AskedTexts({ store, clock });
+  const noting = notingTexts({ run: async () => undefined } as unknown as SegmentScanner, asked);
+  const run = (plan: object) => {
+    const task = { plan, sources: [{ ref: { tenant: "t" }, sequence: 0 }] } as never;
+    return noting.run("scan", task, { signal } as never);
+  };
+  const number = (name: string) => ({ kind: "number", name, op: ">", value: 1 });
+  const text = { kind: "string", matcher: { name: "level", op: "=", value: "x" } };
+  const either = { kind: "or", left: number("status"), right: text };
+  await run({ stages: [{ kind: "label_filter", filter: number("before") }, parser] });
+  const filtered = { kind: "label_filter", filter: either };
+  const unwrap = { label: "took", filters: [] };
+  const grouping = { without: false, labels: ["method"] };
+  await run({ stages: [parser, filtered], unwrap, grouping });
+  await run({ log: { stages: [parser, filtered] } });
+  await run({ stages: [], grouping: { without: false, labels: ["app"] } });
+  await asked.flush({ signal });
+  const { fields } = JSON.parse(Buffer.from(await store.get(key, { signal })).toString());
+  expect(fields).toEqual({ status: 1, level: 1, took: 1, method: 1 });
+});

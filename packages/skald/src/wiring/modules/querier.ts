@@ -58,6 +58,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   );
   const held = "Memory that queries hold, by their own count.";
   metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
+  metrics.gaugesOf("tenant_query_memory_bytes", held, ["tenant"], () => memory.holdings());
   const threads = new WorkerPool({
     url: threadScripts.queries,
     size: Math.min(max_concurrent, Math.max(minThreads, availableParallelism())),
@@ -89,7 +90,8 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   const lanes = { pool: threads, memory, threads: pool.size, hidesRows, deletesOf };
   if (schedulers !== undefined) {
     parts.lanes = new QueryLanes({ ...lanes, host: { schedule: schedulers.schedule } });
-    return { service, unready: () => unknownPeers(schedulers.book, "query scheduler") };
+    const unready = () => unknownPeers(schedulers.book, "query scheduler");
+    return { service, unready, warm: () => threads.warm() };
   }
   const onCorrupt = (found: DamagedSegment) => {
     corrupt.inc();
@@ -102,7 +104,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     ...{ ...lanes, services, host: { corrupt: onCorrupt } },
     onCorrupt: (segment, error) => onCorrupt({ segment, reason: (error as Error).message }),
   });
-  return { service };
+  return { service, warm: () => threads.warm() };
 }
 
 /** Notes the texts of the line filters that scans of the store ask for. */
@@ -118,12 +120,31 @@ export function notingTexts(scanner: SegmentScanner, asked: AskedTexts): Segment
 function noteTexts({ plan, sources }: ScanTask<ScanPlan, SegmentRef>, asked: AskedTexts): void {
   const tenant = sources[0]?.ref.tenant;
   if (tenant === undefined) return;
-  for (const stage of "log" in plan ? plan.log.stages : plan.stages) {
+  const stages = "log" in plan ? plan.log.stages : plan.stages;
+  const parser = stages.findIndex(({ kind }) => kind === "json" || kind === "logfmt");
+  if (parser >= 0) {
+    const filtered = stages
+      .slice(parser)
+      .flatMap((stage) => (stage.kind === "label_filter" ? labelsOf(stage.filter) : []));
+    const leaf =
+      "log" in plan ? [] : [plan.unwrap?.label ?? [], plan.grouping?.labels ?? []].flat();
+    for (const name of new Set([...filtered, ...leaf])) asked.noteField(tenant, name);
+  }
+  for (const stage of stages) {
     if (stage.kind !== "line_filter") return;
     if (stage.op !== "|=" && stage.op !== "!=") continue;
     for (const { kind, value } of stage.alternatives.slice(0, maxNotedAlternatives))
       if (kind === "text") asked.note(tenant, value);
   }
+}
+
+type LabelFilter = Extract<LogPlanStage, { kind: "label_filter" }>["filter"];
+type LogPlanStage = Extract<ScanPlan, { log: unknown }>["log"]["stages"][number];
+
+function labelsOf(filter: LabelFilter): readonly string[] {
+  if (filter.kind === "and" || filter.kind === "or")
+    return [...labelsOf(filter.left), ...labelsOf(filter.right)];
+  return [filter.kind === "string" ? filter.matcher.name : filter.name];
 }
 
 /** Has calls answered by queriers of other processes, in one that is a frontend and no querier; else undefined. */

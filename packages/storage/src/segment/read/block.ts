@@ -61,6 +61,13 @@ export function segmentBlock(stored: StoredBlock): Block {
     return { kind: "bytes", ...pairColumn(pairs, place, rowCount) };
   }
 
+  function fieldColumn(name: string): MetadataColumn | undefined {
+    const field = index.fieldNames().indexOf(name);
+    const column = index.columnCount + field;
+    if (field < 0 || index.pages(column).values[block] === 0) return undefined;
+    return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
+  }
+
   return {
     baseNs: index.baseNs,
     rowCount,
@@ -88,6 +95,7 @@ export function segmentBlock(stored: StoredBlock): Block {
         );
       return columns.get(name);
     },
+    field: (name) => guard(() => fieldColumn(name)),
   };
 }
 

@@ -125,7 +125,15 @@ export class SegmentIndex {
   );
   /** What is known of the rows without their lines; undefined when nothing is. */
   readonly facts = lazy(() =>
-    readFacts(this.#sections, this.blockCount, (block) => this.runs.of(block).rowStart.at(-1)!),
+    readFacts(this.#sections, {
+      blockCount: this.blockCount,
+      streamCount: this.streams.count,
+      rowsOf: (block) => this.runs.of(block).rowStart.at(-1)!,
+    }),
+  );
+  /** Names of the fields of lines that have columns; those are numbered behind all others. */
+  readonly fieldNames = lazy(() =>
+    this.#sections.has(section.fieldNames) ? this.#sections.texts(section.fieldNames) : [],
   );
 
   /** Bytes of the structured metadata of each run; undefined when there are none. */
@@ -168,6 +176,8 @@ export class SegmentIndex {
     if (column === lineColumn) return "line";
     const name = this.metadataNames[column - firstMetadataColumn];
     if (name !== undefined) return `metadata.${name}`;
+    const field = this.fieldNames()[column - this.columnCount];
+    if (field !== undefined) return `fields.${field}`;
     return column === this.columnCount - 2 ? "metadata_more.key" : "metadata_more.value";
   }
 
@@ -223,19 +233,23 @@ export class SegmentIndex {
   }
 
   #readPages(column: number): ColumnPages {
+    const isField = column >= this.columnCount;
+    const ids = isField ? fieldSections : pageSections;
+    const columns = isField ? this.fieldNames().length : this.columnCount;
+    const ordinal = isField ? column - this.columnCount : column;
     const numbers = (id: number) => {
-      const values = this.#sections.numbers(id, column);
+      const values = this.#sections.numbers(id, ordinal);
       if (values.length !== this.blockCount) throw internal(`index has ${values.length} pages`);
       return values;
     };
-    const headerBytes = numbers(section.pageHeaderBytes);
-    const levelBytes = numbers(section.pageLevelBytes);
-    const storedBytes = numbers(section.pageStoredBytes);
-    const chunks = this.#sections.numbers(section.chunkOffsets);
+    const headerBytes = numbers(ids.headerBytes);
+    const levelBytes = numbers(ids.levelBytes);
+    const storedBytes = numbers(ids.storedBytes);
+    const chunks = this.#sections.numbers(ids.chunkOffsets);
     const offsets = new Float64Array(this.blockCount);
     let block = 0;
     for (let group = 0; group < this.groupBlocks.length; group++) {
-      let at = chunks[group * this.columnCount + column]!;
+      let at = chunks[group * columns + ordinal]!;
       for (let left = this.groupBlocks[group]!; left > 0; left--) {
         offsets[block] = at + headerBytes[block]!;
         at = offsets[block]! + levelBytes[block]! + storedBytes[block]!;
@@ -247,12 +261,32 @@ export class SegmentIndex {
       offsets,
       levelBytes,
       storedBytes,
-      rawBytes: numbers(section.pageRawBytes),
-      values: numbers(section.pageValues),
-      crcs: this.#sections.words(section.pageCrcs, column),
+      rawBytes: numbers(ids.rawBytes),
+      values: numbers(ids.values),
+      crcs: this.#sections.words(ids.crcs, ordinal),
     };
   }
 }
+
+const pageSections = {
+  chunkOffsets: section.chunkOffsets,
+  headerBytes: section.pageHeaderBytes,
+  levelBytes: section.pageLevelBytes,
+  storedBytes: section.pageStoredBytes,
+  rawBytes: section.pageRawBytes,
+  values: section.pageValues,
+  crcs: section.pageCrcs,
+} as const;
+
+const fieldSections = {
+  chunkOffsets: section.fieldOffsets,
+  headerBytes: section.fieldHeaderBytes,
+  levelBytes: section.fieldLevelBytes,
+  storedBytes: section.fieldStoredBytes,
+  rawBytes: section.fieldRawBytes,
+  values: section.fieldValues,
+  crcs: section.fieldCrcs,
+} as const;
 
 /** Makes a value when it is first asked for, and keeps it. */
 function lazy<T>(make: () => T): () => T {

@@ -182,8 +182,7 @@ class OpenedSegment implements Segment {
   facts(block: number): BlockFacts | undefined {
     const found = this.#guard(() => this.#index.facts()?.ofBlock(block));
     if (found === undefined) return undefined;
-    const { texts } = found;
-    return { texts, rowsWith: (text) => this.#guard(() => found.rowsWith(text)) };
+    return { ...found, rowsWith: (text) => this.#guard(() => found.rowsWith(text)) };
   }
 
   metadataNames(block: number) {
@@ -338,6 +337,10 @@ function columnsOf(index: SegmentIndex, selection: ColumnSelection): number[] {
   const wanted = selection.metadata === "all" ? undefined : new Set(selection.metadata);
   index.metadataNames.forEach((name, i) => {
     if (wanted?.delete(name) ?? true) columns.push(firstMetadataColumn + i);
+  });
+  const fields = new Set(selection.fields ?? []);
+  index.fieldNames().forEach((name, i) => {
+    if (fields.has(name)) columns.push(index.columnCount + i);
   });
   // A name without a column may be in the map.
   if (wanted === undefined || wanted.size > 0)

@@ -37,6 +37,8 @@ export interface SegmentDescription extends Omit<FoundSegment, "streams"> {
   readonly levels: { countedRuns: number; rows: Readonly<Record<string, number>> };
   /** Texts whose rows the index lists, and how many rows have each. */
   readonly rowSets: Readonly<Record<string, number>>;
+  /** Columns of fields, blocks that have them, and rows that are left to parsers. */
+  readonly fields: { columns: number; blocks: number; irregularRows: number };
   /** The segment itself, for streams and blocks. */
   readonly segment: Segment;
 }
@@ -66,6 +68,7 @@ export function describeSegment(reader: SyncRangeReader): SegmentDescription {
     digests: digestsOf(segment),
     levels: levelsOf(segment),
     rowSets: rowSetsOf(index),
+    fields: fieldsOf(segment, index),
     segment,
   };
 }
@@ -121,6 +124,18 @@ function digestsOf(segment: Segment): SegmentDescription["digests"] {
     minutes += digests.minutes.length;
   }
   return { streams, minutes };
+}
+
+function fieldsOf(segment: Segment, index: SegmentIndex): SegmentDescription["fields"] {
+  let blocks = 0;
+  let irregularRows = 0;
+  for (let block = 0; block < segment.blockCount; block++) {
+    const fields = segment.facts(block)?.fields;
+    if (fields === undefined) continue;
+    blocks++;
+    irregularRows += fields.irregular.count;
+  }
+  return { columns: index.fieldNames().length, blocks, irregularRows };
 }
 
 function rowSetsOf(index: SegmentIndex): SegmentDescription["rowSets"] {

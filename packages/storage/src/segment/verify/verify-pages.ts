@@ -164,7 +164,7 @@ function hasColumnsOf({ leaves }: ReadFooter, index: SegmentIndex): boolean {
   const columns = leaves.flatMap((leaf) => columnOf(leaf, index) ?? []);
   const names = new Set(index.streams.names);
   return (
-    columns.length === index.columnCount &&
+    columns.length === index.columnCount + index.fieldNames().length &&
     leaves.every((leaf) => !isLabel(leaf) || names.has(leaf.path[1] as string))
   );
 }
@@ -361,6 +361,11 @@ function columnOf({ path }: Leaf, index: SegmentIndex): number | undefined {
   if (first === "timestamp") return timestampColumn;
   if (first === "line") return lineColumn;
   if (first === "metadata_more") return index.columnCount - (third === "key" ? 2 : 1);
+  if (first === "fields") {
+    const field = index.fieldNames().indexOf(second as string);
+    if (field < 0) throw internal(`footer has a field ${second} that the index lacks`);
+    return index.columnCount + field;
+  }
   if (first !== "metadata") return undefined;
   const column = index.metadataNames.indexOf(second as string);
   if (column < 0) throw internal(`footer has a column ${second} that the index lacks`);

@@ -1,6 +1,13 @@
 import { crc32 } from "node:zlib";
 import { selectAll, selectContains } from "@skald/kernels";
-import { type Block, errorCodeOf, internal, sliceOf, type TimeSlices } from "@skald/model";
+import {
+  type Block,
+  type BytesColumn,
+  errorCodeOf,
+  internal,
+  sliceOf,
+  type TimeSlices,
+} from "@skald/model";
 import { type ReadFooter, readFooter } from "../../parquet/footer.js";
 import { magic } from "../../parquet/format.js";
 import { minuteNs } from "../digests.js";
@@ -11,6 +18,7 @@ import type { SegmentIndex } from "../read/index-reader.js";
 import { openIndex, openSegment } from "../read/reader.js";
 import { hashBlockRows } from "../row-hash.js";
 import type { LabelTable, Segment } from "../segment.js";
+import { FieldFinder } from "../write/fields.js";
 import { type Damage, verifyPages } from "./verify-pages.js";
 
 /** The result of reading all of a segment. */
@@ -98,7 +106,8 @@ function checkHead(reader: SyncRangeReader): void {
 
 /** Decodes everything that is otherwise decoded on demand. */
 function decodeAll(index: SegmentIndex): void {
-  for (let column = 0; column < index.columnCount; column++) index.pages(column);
+  const columns = index.columnCount + index.fieldNames().length;
+  for (let column = 0; column < columns; column++) index.pages(column);
   index.more();
   index.filters();
   index.digests();
@@ -188,6 +197,7 @@ function verifyBlock(segment: Segment, number: number) {
     checkSlices(segment.slices(number, run), { timestamps, offsets: lines.offsets, from, to });
   }
   checkRowSets(block);
+  checkFields(block);
   const metadata = block.metadataNames().flatMap((name) => {
     const column = block.metadata(name);
     return column === undefined ? [] : [[name, column] as const];
@@ -207,6 +217,32 @@ function checkRowSets({ facts, rowCount, lines }: Block): void {
     if (count !== found.count || !found.rows.subarray(0, count).every(has))
       throw internal(`the rows of "${Buffer.from(text)}" are not those of its lines`);
   }
+}
+
+/** Throws `internal` when the columns of fields are not what is found in the lines. */
+function checkFields({ facts, runs, rowCount, lines, field }: Block): void {
+  const fields = facts?.fields;
+  if (fields === undefined) return;
+  const { names, familyOf, irregular } = fields;
+  const found = new FieldFinder(names, familyOf).find({ runs, rowCount, lines: lines() });
+  for (let row = 0; row < rowCount; row++) {
+    if (((irregular.words[row >> 5]! >>> (row & 31)) & 1) !== found.isIrregular[row])
+      throw internal(`row ${row} is regular, or not, unlike its line`);
+  }
+  for (const [i, name] of names.entries()) {
+    const column = field?.(name) as BytesColumn | undefined;
+    if (!isSameColumn(column, found.columns[i]))
+      throw internal(`the column of field ${name} is not that of the lines`);
+  }
+}
+
+function isSameColumn(a: BytesColumn | undefined, b: BytesColumn | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  const bytes = ({ bytes, offsets }: BytesColumn) => bytes.subarray(offsets[0], offsets.at(-1));
+  return (
+    a.offsets.every((offset, row) => offset - a.offsets[0]! === b.offsets[row]! - b.offsets[0]!) &&
+    Buffer.compare(bytes(a), bytes(b)) === 0
+  );
 }
 
 /** Throws `internal` when the marks are not those of the rows. */

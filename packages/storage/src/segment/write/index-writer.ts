@@ -7,6 +7,7 @@ import { SectionWriter, section } from "../index-sections.js";
 import { type SegmentLayout, type SortedBlock, writeStreams } from "../layout.js";
 import { hashBlockRows } from "../row-hash.js";
 import { LevelWriter, MetadataBytesWriter, SliceWriter } from "../run-counts.js";
+import type { FieldWriter } from "./fields.js";
 
 /** What the index says about the file as a whole. */
 interface IndexSummary {
@@ -36,13 +37,26 @@ const runSections = [
   "runLineBytes",
 ] as const;
 
-/** Sections of the pages of a column, and the fact about a page that each has. */
+/** The facts about the pages of a column that have a section each. */
+const pageFacts = ["headerBytes", "levelBytes", "storedBytes", "rawBytes", "valueCount"] as const;
+
 const pageSections = {
-  pageHeaderBytes: "headerBytes",
-  pageLevelBytes: "levelBytes",
-  pageStoredBytes: "storedBytes",
-  pageRawBytes: "rawBytes",
-  pageValues: "valueCount",
+  headerBytes: section.pageHeaderBytes,
+  levelBytes: section.pageLevelBytes,
+  storedBytes: section.pageStoredBytes,
+  rawBytes: section.pageRawBytes,
+  valueCount: section.pageValues,
+  crc: section.pageCrcs,
+} as const;
+
+/** The same for the columns of fields. */
+const fieldSections = {
+  headerBytes: section.fieldHeaderBytes,
+  levelBytes: section.fieldLevelBytes,
+  storedBytes: section.fieldStoredBytes,
+  rawBytes: section.fieldRawBytes,
+  valueCount: section.fieldValues,
+  crc: section.fieldCrcs,
 } as const;
 
 /** Collects the own index of a segment while its blocks are written. */
@@ -59,6 +73,7 @@ export class SegmentIndexWriter {
   readonly #moreCounts: number[] = [];
   readonly #moreIds: number[] = [];
   readonly #groups: (readonly ChunkSummary[])[] = [];
+  readonly #fieldGroups: (readonly ChunkSummary[])[] = [];
   readonly #digests: DigestWriter | undefined;
   readonly #marks = new MarkWriter();
   readonly #levels = new LevelWriter();
@@ -110,11 +125,12 @@ export class SegmentIndexWriter {
   }
 
   /** Adds the chunks of a row group that have a page per block. */
-  addGroup(chunks: readonly ChunkSummary[]): void {
+  addGroup(chunks: readonly ChunkSummary[], fields: readonly ChunkSummary[]): void {
     this.#groups.push(chunks);
+    this.#fieldGroups.push(fields);
   }
 
-  finish(summary: IndexSummary, filters: WrittenFilters): Uint8Array {
+  finish(summary: IndexSummary, filters: WrittenFilters, fields: FieldWriter): Uint8Array {
     const { baseNs, streamCount, labels, metadataMore } = this.#layout;
     const { rowCount, lineBytes, minTime, maxTime, indexOffset, footerBytes } = summary;
     const sections = new SectionWriter();
@@ -139,26 +155,44 @@ export class SegmentIndexWriter {
     this.#slices.finish(sections);
     this.#rowSets.finish(sections, lineBytes);
     this.#metadata.finish(sections);
+    fields.finish(sections);
+    if (fields.names.length > 0) {
+      sections.numbers(section.fieldOffsets, offsetsOf(this.#fieldGroups));
+      writePages(sections, this.#fieldGroups, fieldSections);
+    }
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
   }
 
   #writePages(sections: SectionWriter): void {
     const groups = this.#groups;
-    const chunks = groups.flat();
-    const offsets = chunks.map((chunk) => chunk.offset + chunk.dictionaryBytes);
     sections.texts(section.metadataNames, this.#layout.metadataColumns);
     const blocks = groups.map((group) => group[0]?.pages.length ?? 0);
     sections.numbers(section.groupBlocks, blocks);
-    sections.numbers(section.chunkOffsets, offsets);
-    for (let column = 0; column < (groups[0]?.length ?? 0); column++) {
-      const pages = groups.flatMap((group) => group[column]?.pages ?? []);
-      for (const [name, fact] of Object.entries(pageSections)) {
-        const values = pages.map((page) => page[fact]);
-        sections.numbers(section[name as keyof typeof pageSections], values, column);
-      }
-      const crcs = pages.map((page) => page.crc);
-      sections.words(section.pageCrcs, crcs, column);
+    sections.numbers(section.chunkOffsets, offsetsOf(groups));
+    writePages(sections, groups, pageSections);
+  }
+}
+
+type Groups = readonly (readonly ChunkSummary[])[];
+
+/** Where the first data page of each chunk begins. */
+function offsetsOf(groups: Groups): number[] {
+  return groups.flat().map((chunk) => chunk.offset + chunk.dictionaryBytes);
+}
+
+function writePages(
+  sections: SectionWriter,
+  groups: Groups,
+  ids: typeof pageSections | typeof fieldSections,
+): void {
+  for (let column = 0; column < (groups[0]?.length ?? 0); column++) {
+    const pages = groups.flatMap((group) => group[column]?.pages ?? []);
+    for (const fact of pageFacts) {
+      const values = pages.map((page) => page[fact]);
+      sections.numbers(ids[fact], values, column);
     }
+    const crcs = pages.map((page) => page.crc);
+    sections.words(ids.crc, crcs, column);
   }
 }

@@ -1,4 +1,4 @@
-import type { RunTable } from "@skald/model";
+import type { BytesColumn, RunTable } from "@skald/model";
 import type { ColumnChunk, SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds, ChunkSummary, RowGroupSummary } from "../../parquet/footer.js";
 import type { SchemaNode } from "../../parquet/format.js";
@@ -25,12 +25,19 @@ export class RowGroup {
   readonly #labelsMore: MapColumnWriter;
   readonly #metadata: readonly BytesColumnWriter[];
   readonly #metadataMore: MapColumnWriter;
+  readonly #fields: readonly BytesColumnWriter[];
+  readonly #fieldNames: readonly string[];
   readonly #runs: StreamRun[] = [];
   readonly #times: { min: number; max: number }[] = [];
   #rowCount = 0;
 
-  constructor(layout: SegmentLayout) {
+  constructor(layout: SegmentLayout, fieldNames: readonly string[]) {
     const { baseNs, level } = layout;
+    this.#fieldNames = fieldNames;
+    const fieldLevel = Math.min(level, maxFieldLevel);
+    this.#fields = fieldNames.map(
+      () => new BytesColumnWriter({ level: fieldLevel, optional: true }),
+    );
     this.#layout = layout;
     this.#timestamps = new TimestampColumnWriter(baseNs);
     this.#lines = new BytesColumnWriter({ level, optional: false });
@@ -50,8 +57,12 @@ export class RowGroup {
   }
 
   /** Encodes the pages of a block; returns the numbers of the names that it has in `metadata_more`. */
-  add(block: SortedBlock): readonly number[] {
+  add(
+    block: SortedBlock,
+    fields: readonly (BytesColumn | undefined)[] | undefined,
+  ): readonly number[] {
     const { rowCount, runs, metadata } = block;
+    this.#fields.forEach((column, i) => void column.addBlock(fields?.[i], rowCount));
     this.#timestamps.addBlock(block.timestamps, rowCount);
     this.#lines.addBlock(block.lines, rowCount, block.lineHeadroom);
     this.#layout.metadataColumns.forEach((name, i) => {
@@ -104,13 +115,15 @@ export class RowGroup {
     this.#metadataMore.endGroup();
     putPaged(this.#metadataMore.key);
     putPaged(this.#metadataMore.value);
-    return { group: { rowCount: this.#rowCount, chunks }, paged, parts };
+    const fields = this.#fields.map(({ chunk }) => put(chunk.seal(), false));
+    return { group: { rowCount: this.#rowCount, chunks }, paged, fields, parts };
   }
 
   clear(): void {
     this.#timestamps.chunk.clear();
     this.#lines.chunk.clear();
     for (const column of this.#metadata) column.chunk.clear();
+    for (const column of this.#fields) column.chunk.clear();
     this.#metadataMore.clear();
     this.#labelsMore.clear();
     this.#runs.length = 0;
@@ -134,6 +147,10 @@ export class RowGroup {
         utf8: this.#metadata[i]!.utf8,
       }),
     );
+    // Values beyond ASCII are in no column.
+    const fields = this.#fieldNames.map(
+      (name): SchemaNode => ({ kind: "text", name, optional: true, utf8: true }),
+    );
     const labelsMore: SchemaNode[] = this.#hasLabelsMore()
       ? [{ kind: "map", name: "labels_more", utf8: true }]
       : [];
@@ -144,6 +161,7 @@ export class RowGroup {
       ...labelsMore,
       ...struct("metadata", metadata),
       { kind: "map", name: "metadata_more", utf8: this.#metadataMore.utf8 },
+      ...struct("fields", fields),
     ];
   }
 
@@ -151,6 +169,9 @@ export class RowGroup {
     return this.#layout.labelsMore.length > 0;
   }
 }
+
+/** Level of zstd for fields: 9 takes twice as long for such short pages, and 2 % fewer bytes. */
+const maxFieldLevel = 6;
 
 /** The bounds of a column of timestamps, given the first and last time of each page in ns since the base. */
 export function timeBounds(
@@ -173,6 +194,8 @@ interface SealedGroup {
   readonly group: RowGroupSummary;
   /** The chunks that have a page per block, in the order in which the own index counts them. */
   readonly paged: readonly ChunkSummary[];
+  /** The chunks of the fields, which have a page per block too. */
+  readonly fields: readonly ChunkSummary[];
   readonly parts: readonly Uint8Array[];
 }
 

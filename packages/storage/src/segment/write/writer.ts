@@ -19,6 +19,7 @@ import {
   trailerBytes,
   trailerMagic,
 } from "../layout.js";
+import { type FieldLayout, FieldWriter, noFields } from "./fields.js";
 import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
 import { RowGroup } from "./row-group.js";
 
@@ -49,6 +50,8 @@ export interface SegmentWriterOptions {
   readonly replaces?: readonly string[] | undefined;
   /** Texts whose rows the index lists, the one that is asked for most first; none by default. */
   readonly texts?: readonly string[] | undefined;
+  /** Fields of lines to keep as columns; none by default. */
+  readonly fields?: FieldLayout | undefined;
 }
 
 /** A segment that was written. */
@@ -74,6 +77,7 @@ export class SegmentWriter {
   readonly #group: RowGroup;
   readonly #index: SegmentIndexWriter;
   readonly #filters: FilterWriter;
+  readonly #fields: FieldWriter;
   readonly #rowGroups: RowGroupSummary[] = [];
   #rows = 0;
   #bytes = 0;
@@ -83,7 +87,8 @@ export class SegmentWriter {
   constructor(options: SegmentWriterOptions) {
     this.#options = options;
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
-    this.#group = new RowGroup(this.#layout);
+    this.#fields = new FieldWriter(options.fields ?? noFields);
+    this.#group = new RowGroup(this.#layout, this.#fields.names);
     this.#index = new SegmentIndexWriter(this.#layout, {
       hasDigests: options.digests ?? true,
       texts: options.texts ?? [],
@@ -98,7 +103,8 @@ export class SegmentWriter {
     // Before the pages are encoded, which use the bytes in front of the lines.
     this.#filters.add(block);
     this.#index.summarize(block);
-    this.#index.addBlock(block.runs, this.#group.add(block));
+    const fields = this.#fields.find(block);
+    this.#index.addBlock(block.runs, this.#group.add(block, fields));
     this.#rows += block.rowCount;
     for (let r = 0; r < block.runs.count; r++) {
       this.#bytes += block.runs.lineBytes[r]!;
@@ -141,10 +147,11 @@ export class SegmentWriter {
   }
 
   #endGroup(): void {
-    const { group, paged, parts } = this.#group.seal(this.#output.sizeBytes);
+    const { group, paged, fields, parts } = this.#group.seal(this.#output.sizeBytes);
     for (const part of parts) this.#output.write(part);
     this.#rowGroups.push(group);
-    this.#index.addGroup(paged);
+    this.#index.addGroup(paged, fields);
+    this.#fields.addGroup(fields.reduce((sum, { storedBytes }) => sum + storedBytes, 0));
     this.#group.clear();
   }
 
@@ -161,7 +168,7 @@ export class SegmentWriter {
     const times = { minTime: this.#minTime, maxTime: this.#maxTime };
     const counts = { rowCount: this.#rows, lineBytes: this.#bytes, ...times };
     const summary = { id, tenant, replaces, ...counts, footerBytes, indexOffset };
-    const raw = this.#index.finish(summary, filters);
+    const raw = this.#index.finish(summary, filters, this.#fields);
     return zstd.compress(raw, this.#layout.level);
   }
 

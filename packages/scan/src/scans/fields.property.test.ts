@@ -1,0 +1,115 @@
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { mergeMetricPartials } from "@skald/logql";
+import type { SegmentRef } from "@skald/model";
+import { mergeSegments, openSegmentFile } from "@skald/storage";
+import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
+import { type Source, segmentSource } from "../source/source.js";
+import { contextOf, countReads, leafOf } from "../testing/scans.js";
+import { makeDirectory, makeSegment, row } from "../testing/sources.js";
+import { measureScan, scanMetric } from "./metric.js";
+
+const directory = makeDirectory();
+afterAll(directory.remove);
+const context = contextOf();
+
+function mergeWithFields(ref: SegmentRef): SegmentRef {
+  const path = join(directory.path, "merged.parquet");
+  const { segment, close } = openSegmentFile(ref);
+  const fields = { share: 1, asked: new Map() };
+  const steps = mergeSegments({ tenant: "t", id: "m", path, inputs: [{ segment }], fields });
+  while (!steps.next().done);
+  close();
+  return { ...ref, id: "m", location: { kind: "file", path } };
+}
+
+function answer(query: string, source: Source, mask: object): unknown {
+  const leaf = leafOf(query, { from: 0, to: 400_000_000, stepNs: 100_000_000n });
+  const sources = [{ ref: source as never, sequence: 0, ...mask }];
+  try {
+    const { partial } = scanMetric({ plan: leaf, sources }, () => source, context);
+    return mergeMetricPartials(leaf, [partial]);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const parsed = ["json", "logfmt"].flatMap((parser) => [
+  `sum by (level) (count_over_time({app=~".+"} | ${parser} [100ms]))`,
+  `sum by (level, app) (count_over_time({app=~".+"} | ${parser} | status >= 500 [100ms]))`,
+  `sum(count_over_time({app=~".+"} | ${parser} | status >= 500 | took > 20 [100ms]))`,
+  `sum(count_over_time({app="plain"} | ${parser} | level="info" or status="500" [100ms]))`,
+  `sum by (level) (count_over_time({app=~".+"} |= "x" | ${parser} | level!="warn" [100ms]))`,
+  `max_over_time({app=~".+"} | ${parser} | unwrap took | __error__="" [100ms]) by (level)`,
+  `sum by (http_code) (sum_over_time({app=~".+"} | ${parser} | unwrap status | __error__="" [100ms]))`,
+  `first_over_time({app=~".+"} | ${parser} | unwrap took | __error__="" [100ms]) by (app)`,
+  `quantile_over_time(0.9, {app=~".+"} | ${parser} | unwrap took | __error__="" [100ms]) by (app)`,
+  `sum by (absent) (count_over_time({app=~".+"} | ${parser} [100ms]))`,
+  `sum by (trace) (count_over_time({app=~".+"} | ${parser} [100ms]))`,
+  `sum by (level) (bytes_over_time({app=~".+"} | ${parser} [100ms]))`,
+]);
+
+function randomLine(random: Random, isLogfmt: boolean): string {
+  const odd = random(40);
+  if (odd === 0) return '{"level":"info","status":50';
+  if (odd === 1) return '{"level":"\\u0065rror","status":"500","took":"x"}';
+  if (odd === 2) return `level="größe" status= took=5ms x`;
+  if (odd === 3) return '{"status":{"status":500},"level":"a","level":"b","took":1}';
+  const level = ["info", "warn", "error"][random(3)]!;
+  const status = 200 + 100 * random(4);
+  const took = random(1000) / 10;
+  if (isLogfmt)
+    return `level=${level} status=${status} took=${took} msg="x y" http.code=${random(3)}`;
+  return JSON.stringify({ level, status, took, http: { code: random(3) }, list: ["x"] });
+}
+
+it("metric queries over merged segments with fields answer as they do without", () => {
+  for (let run = 0; run < testRuns(6); run++) {
+    const random = seededRandom(testSeed() * 1000 + run);
+    const rows = Array.from({ length: 400 }, (_, i) => {
+      const app = ["plain", "logfmt", "metadata", "label"][random(4)]!;
+      const line = randomLine(random, app === "logfmt");
+      const made = row(app, i * 1_000_000, `${line}${" ".repeat(random(4000))}`);
+      if (app === "metadata") return { ...made, metadata: { trace: `t${random(3)}`, status: "1" } };
+      return app === "label" ? { ...made, labels: { app, level: "own" } } : made;
+    });
+    const opened = [makeSegment(directory.path, rows, { id: "plain" })].flatMap((plain) =>
+      [plain, mergeWithFields(plain)].map((ref) => openSegmentFile(ref)),
+    );
+    const [plain, merged] = opened.map(({ segment }) => segmentSource(segment));
+    const mask = { mask: { blocks: Uint32Array.of(0), rows: [Uint32Array.of(0, 3, 4)] } };
+    for (const query of parsed)
+      for (const hidden of [{}, mask])
+        expect([query, answer(query, merged!, hidden)]).toEqual([
+          ...[query, answer(query, plain!, hidden)],
+        ]);
+    for (const { close } of opened) close();
+  }
+});
+
+describe("a query of fields that are columns", () => {
+  const rows = Array.from({ length: 60 }, (_, i) =>
+    row("a", i, `{"level":"${i % 3 ? "info" : "warn"}","n":${i},"pad":"${"p".repeat(9000)}"}`),
+  );
+  const merged = openSegmentFile(
+    mergeWithFields(makeSegment(directory.path, rows, { id: "whole" })),
+  );
+  afterAll(merged.close);
+
+  it.each([
+    ['sum by (level) (count_over_time({app="a"} | json [1s]))', true],
+    ['sum by (level, app) (count_over_time({app="a"} | json | n > 7 [1s]))', true],
+    ['max_over_time({app="a"} | json | unwrap n [1s]) by (level)', true],
+    ['sum by (level) (count_over_time({app="a"} | logfmt [1s]))', false],
+    ['sum by (other) (count_over_time({app="a"} | json [1s]))', false],
+    ['sum by (level) (bytes_over_time({app="a"} | json [1s]))', false],
+    ['count_over_time({app="a"} | json [1s])', false],
+  ])("reads no line, if they are all that it wants: %s", (query, spares) => {
+    const { source, lines } = countReads(segmentSource(merged.segment));
+    const plan = leafOf(query, { from: 100, to: 100 });
+    const task = { plan, sources: [{ ref: source as never, sequence: 0 }] };
+    scanMetric(task, () => source, context);
+    expect(lines.length > 0).toBe(!spares);
+    expect(measureScan(task, () => source, context).bytes > 0).toBe(!spares);
+  });
+});
