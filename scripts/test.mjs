@@ -55,7 +55,7 @@ const used = existsSync(programs) ? programsIn(readFileSync(programs, "utf8")) :
 rmSync(folder, { recursive: true, force: true });
 if (failures.length > 0)
   console.log(`\nfailed:\n${failures.map((name) => `  ${name}\n`).join("")}`);
-if (passed === 0 && failures.length === 0) failures.push("no test was found");
+if (passed + skipped === 0 && failures.length === 0) failures.push("no test was found");
 if (used.length > 0) console.log(used.join("\n"));
 const end = skipped === 0 ? "" : `, ${skipped} skipped`;
 console.log(`${passed} passed, ${failures.length} failed${end}`);

@@ -1,7 +1,7 @@
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import type { BytesColumn, Labels, Matcher, QueryStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
-import type { VolumeCells, VolumePlan } from "./scan.js";
+import type { Measured, VolumeCells, VolumePlan } from "./scan.js";
 
 /** Every kind of question that a querier answers. */
 export interface QueryKinds {
@@ -13,6 +13,8 @@ export interface QueryKinds {
   readonly labels: Asked<LabelsRequest, readonly TenantLabels[]>;
   /** Counts rows and bytes of streams, by labels and time. Throws invalid_argument at too many groups. */
   readonly volumes: Asked<VolumeRequest, VolumeAnswer>;
+  /** Says what a plan would have to read, without reading it: one answer for its log query, or for each leaf. */
+  readonly explain: Asked<ExplainRequest, readonly ExplainedScan[]>;
   /**
    * Says whether rows of some time are still what they were, to callers that keep an answer: one answer for each span, in
    * order. A token stands for a state of the rows. A caller asks for the token before it asks for the answer, and may give
@@ -59,6 +61,19 @@ export interface QueryByteLimits {
 export interface QueryAnswer {
   readonly result: QueryResult | LogResult;
   readonly stats: QueryStats;
+}
+
+export interface ExplainRequest extends Pick<QueryRequest, "tenants" | "plan" | "actors"> {
+  /** Time after which headers are looked at no more. */
+  readonly maxMs: number;
+}
+
+/** What one scan would have to read. */
+export interface ExplainedScan extends Measured {
+  /** Segments and heads that may have rows of it. */
+  readonly sources: number;
+  /** False when time ran out before all headers were looked at, or deleted rows may be among them: then it reads less. */
+  readonly isExact: boolean;
 }
 
 export interface StreamsRequest extends TimeRange {

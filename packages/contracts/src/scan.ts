@@ -6,8 +6,8 @@ import type { CallOptions, QueryShare } from "./call.js";
 export interface ScanKinds<Ref> {
   /** Runs a plan over some sources. Throws invalid_argument when it breaks a limit of the plan. */
   readonly scan: Kind<ScanTask<ScanPlan, Ref>, EncodedOutcome>;
-  /** Bytes of lines that a scan may have to read, from headers. */
-  readonly measure: Kind<ScanTask<ScanPlan, Ref>, number>;
+  /** What a scan may have to read, from headers. */
+  readonly measure: Kind<ScanTask<ScanPlan, Ref>, Measured>;
   /** Counts rows and bytes without reading lines, as `VolumeOutcome`. Throws invalid_argument at too many groups. */
   readonly volumes: Kind<VolumeTask<Ref>, EncodedOutcome>;
   /** Matching streams, each once, as `StreamColumns`. */
@@ -94,6 +94,16 @@ export interface ScanTask<Plan extends ScanPlan = ScanPlan, Ref = SourceRef> {
   readonly sources: readonly ScanSource<Ref>[];
   /** Log plans: rows worse than this time (ns since the epoch) are not wanted any more. */
   readonly boundNs?: bigint;
+}
+
+/** What a scan may have to read, as headers and filters tell it. */
+export interface Measured {
+  /** Bytes of lines in the blocks that it reads. */
+  readonly bytes: number;
+  /** Blocks with rows of its streams in its range. */
+  readonly blocks: number;
+  /** Those of them that neither filters refuse nor headers count. */
+  readonly blocksToRead: number;
 }
 
 export interface ScanSource<Ref = SourceRef> extends TaskSource<Ref> {

@@ -6,6 +6,7 @@ import {
   type Plan,
   parseQuery,
   planQuery,
+  type QueryLimits,
   type QueryParams,
 } from "@skald/logql";
 import {
@@ -38,8 +39,20 @@ export interface PlannedQuery {
   readonly expr: Expr;
   /** The range within which the tenants may look. */
   readonly params: QueryParams;
+  /** Time in which it was parsed and checked. */
+  readonly planSeconds: number;
   /** Plans that were made for ranges, by `rangeKey`. */
   readonly plans: Map<string, Plan>;
+}
+
+/** A query that is to be explained: plain data. */
+export interface ExplainedPlan {
+  readonly expr: Expr;
+  readonly text: string;
+  /** Absent for a query that will be refused. */
+  readonly query?: PlannedQuery;
+  /** The text with which it will be refused. */
+  readonly refusedBy?: string;
 }
 
 export interface FrontendOptions {
@@ -73,11 +86,26 @@ export class Frontend {
    * the same text before.
    */
   planRange(params: RangeParams, asker: Asker, known?: Expr): PlannedQuery {
-    return this.#plan(known ?? parseQuery(params.query), params, asker, known !== undefined);
+    const started = performance.now();
+    const expr = known ?? parseQuery(params.query);
+    return this.#plan(expr, params, asker, { isKnown: known !== undefined, started });
+  }
+
+  /** Parses a range query like `planRange`; one that a limit forbids comes with what it would be answered. */
+  planExplain(params: RangeParams, asker: Asker): ExplainedPlan {
+    const expr = parseQuery(params.query);
+    try {
+      const query = this.#plan(expr, params, asker, { isKnown: false, started: performance.now() });
+      return { expr, text: params.query, query };
+    } catch (error) {
+      if (!(error instanceof SkaldError)) throw error;
+      return { expr, text: params.query, refusedBy: error.message };
+    }
   }
 
   /** Parses and checks a query at one time: only metric queries; a log query is refused. */
   planInstant(params: InstantParams, asker: Asker, known?: Expr): PlannedQuery {
+    const started = performance.now();
     const expr = known ?? parseQuery(params.query);
     if (expr.kind === "log") {
       throw invalidArgument(
@@ -86,14 +114,14 @@ export class Frontend {
     }
     const { timeNs, query, limit, direction } = params;
     const range = { startNs: timeNs, endNs: timeNs, stepNs: 0n, intervalNs: 0n, limit, direction };
-    return this.#plan(expr, { query, ...range }, asker, known !== undefined);
+    return this.#plan(expr, { query, ...range }, asker, { isKnown: known !== undefined, started });
   }
 
   #plan(
     expr: Expr,
     { query: text, ...params }: RangeParams,
     { limits, ...asker }: Asker,
-    isKnown: boolean,
+    { isKnown, started }: { readonly isKnown: boolean; readonly started: number },
   ): PlannedQuery {
     checkBlocked({ text, expr, tags: asker.queryTags ?? "" }, limits);
     const now = this.nowNs();
@@ -102,7 +130,9 @@ export class Frontend {
     checkQueryLimits(expr, clamped, limits);
     if (!isKnown) checkStages(expr);
     const aligned = this.#alignToStep && expr.kind !== "log" ? alignToStep(clamped) : clamped;
-    return { text, expr, params: { ...aligned, oldestNs, nowNs: now }, plans: new Map() };
+    const planSeconds = (performance.now() - started) / 1000;
+    const all = { ...aligned, oldestNs, nowNs: now };
+    return { text, expr, params: all, planSeconds, plans: new Map() };
   }
 
   /** Runs a query within the timeout of its tenants. */
@@ -135,20 +165,24 @@ function asking(
   { tenants, limits, actors = [], querier }: QueryContext,
 ) {
   const byteLimits = byteLimitsOf(limits);
-  const planLimits = {
-    ...defaultQueryLimits,
-    maxCells: Math.min(
-      defaultQueryLimits.maxCells,
-      Math.floor(byteLimits.maxMemoryBytes / sampleBytes),
-    ),
-    maxSeries: maxSeriesOf(limits),
-  };
+  const planLimits = planLimitsOf(limits);
   return (part: QueryParams, signal: AbortSignal): Promise<QueryAnswer> => {
     const key = `${part.startNs} ${part.endNs} ${part.limit}`;
     const plan = plans.get(key) ?? planQuery(expr, part, planLimits);
     plans.set(key, plan);
     const request = { tenants, plan, limits: byteLimits, actors };
     return querier.run("query", request, { signal });
+  };
+}
+
+/** The limits that plans of a tenant carry. */
+export function planLimitsOf(limits: QueryTenantLimits): QueryLimits {
+  const { maxCells } = defaultQueryLimits;
+  const { maxMemoryBytes } = byteLimitsOf(limits);
+  return {
+    ...defaultQueryLimits,
+    maxCells: Math.min(maxCells, Math.floor(maxMemoryBytes / sampleBytes)),
+    maxSeries: maxSeriesOf(limits),
   };
 }
 
@@ -163,7 +197,7 @@ function maxSeriesOf({ max_query_series }: QueryTenantLimits): number {
 
 /** Runs a query and calls `onQuery` with its end. Faults of the program are logged elsewhere. */
 async function observed(
-  { text, expr, params }: PlannedQuery,
+  { text, expr, params, planSeconds }: PlannedQuery,
   { onQuery, queueSeconds = 0, tenants, queryTags: tags = "" }: QueryContext,
   span: Span,
   query: () => Promise<QueryAnswer>,
@@ -182,7 +216,7 @@ async function observed(
     });
   try {
     const answer = await query();
-    const stats = { ...answer.stats, queueSeconds };
+    const stats = { ...answer.stats, queueSeconds, planSeconds };
     tell(200, stats);
     span.set(factsOf(stats));
     return { ...answer, stats };

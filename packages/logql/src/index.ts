@@ -11,6 +11,7 @@ export {
   defaultQueryLimits,
   type Memory,
   type QueryLimits,
+  tooManyBytesRead,
   tooManySeries,
   tooMuchMemory,
 } from "./plan/budget.js";

@@ -50,6 +50,11 @@ export function invalidArgument(
   return new SkaldError("invalid_argument", message, options);
 }
 
+/** The error of a request that breaks a limit; `limit` is its key, for programs. */
+export function limitReached(limit: string, message: string): SkaldError {
+  return invalidArgument(message, { detail: { limit } });
+}
+
 export function notFound(message: string): SkaldError {
   return new SkaldError("not_found", message);
 }

@@ -20,6 +20,14 @@ export interface ReadStats {
   filteredBlocks: number;
   /** Those of them that were not read: the filters refused them. */
   refusedBlocks: number;
+  /** Blocks with rows in range; a segment that the index of its day counted as a whole is one. */
+  blocks: number;
+  /** Those of them that were read. */
+  readBlocks: number;
+  /** Those of them that headers counted, so that nobody read them. */
+  countedBlocks: number;
+  /** Bytes of lines in the blocks that had to be read, if no limit came first. */
+  wantedBytes: number;
   /** Rows left out because another source has them too. */
   duplicates: number;
   /** Lines that every stage let pass. */
@@ -52,6 +60,20 @@ export interface QueryStats {
   readonly subqueries?: number;
   /** What kept answers were good for; those that were not looked at are absent. */
   readonly caches?: Readonly<Partial<Record<CacheKind, CacheStats>>>;
+  /** Where the time of the querier went; absent where nothing was asked of one. */
+  readonly phases?: QueryPhases;
+  /** Time in which the query was parsed and checked. */
+  readonly planSeconds?: number;
+}
+
+/** Parts of the time of a query, seconds. */
+export interface QueryPhases {
+  /** Finding the segments and heads that may have rows of it. */
+  readonly find: number;
+  /** While at least one scan ran. */
+  readonly scan: number;
+  /** The rest: merging what scans found, and evaluating. */
+  readonly merge: number;
 }
 
 /** What answers are kept of. */
@@ -110,6 +132,11 @@ export function joinQueryStats(all: readonly QueryStats[]): QueryStats {
     queueSeconds: most((stats) => stats.queueSeconds),
     entriesReturned: sum((stats) => stats.entriesReturned),
     shards: sum((stats) => stats.shards),
+    phases: {
+      find: sum(({ phases }) => phases?.find ?? 0),
+      scan: sum(({ phases }) => phases?.scan ?? 0),
+      merge: sum(({ phases }) => phases?.merge ?? 0),
+    },
   };
 }
 
@@ -117,6 +144,7 @@ export function emptyReadStats(): ReadStats {
   return {
     ...{ sources: 0, sourcesScanned: 0, batches: 0, linesSent: 0, headBytes: 0, headLines: 0 },
     ...{ decompressedBytes: 0, decompressedLines: 0, compressedBytes: 0 },
+    ...{ blocks: 0, readBlocks: 0, countedBlocks: 0, wantedBytes: 0 },
     ...{ filteredBlocks: 0, refusedBlocks: 0, duplicates: 0, postFilterLines: 0, downloadNs: 0 },
     ...{ fetchedRanges: 0, fetchedPages: 0, fetchedBytes: 0, cachedPages: 0, cachedBytes: 0 },
   };

@@ -4,6 +4,8 @@ import type {
   Querier as Contract,
   Deletes,
   EncodedOutcome,
+  ExplainedScan,
+  ExplainRequest,
   HeldRows,
   QueryAnswer,
   QueryByteLimits,
@@ -12,7 +14,6 @@ import type {
   QueryShare,
   ReplyOf,
   RequestOf,
-  ScanPlan,
   SegmentScanner,
   SourceRef,
   VolumeAnswer,
@@ -31,6 +32,7 @@ import {
   type MetricPlan,
   type QueryResult,
   type SeriesMatrix,
+  tooManyBytesRead,
 } from "@skald/logql";
 import {
   errorCodeOf,
@@ -53,10 +55,11 @@ import {
   selectTenants,
 } from "./find/source-finder.js";
 import { estimateBytes, indexShare, TaskCutter } from "./run/cut-tasks.js";
+import { explainScan, measureScan, type PlannedScan } from "./run/explain.js";
 import type { Scanners } from "./run/left-out-rows.js";
 import { runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
-import { QueryRun, shareOf, tooManyBytesRead } from "./run/query-run.js";
+import { QueryRun, shareOf } from "./run/query-run.js";
 import { readsHeaders } from "./run/scan-room.js";
 import { ListSizes, StreamLists } from "./run/stream-lists.js";
 
@@ -126,6 +129,7 @@ export class Querier implements Contract {
     labels: (request, signal) =>
       this.#search((search) => this.#lists.labels(request, search, signal)),
     volumes: (request, signal) => this.#volumes(request, signal),
+    explain: (request, signal) => this.#explain(request, signal),
     changes: (request, signal) => findChanges(request, this.#deps, signal),
   };
 
@@ -161,6 +165,24 @@ export class Querier implements Contract {
           : await this.#queryMetric({ tenants, plan, search, run, signal });
       const warnings = [...result.warnings, ...warningsOf(search)];
       return { result: { ...result, warnings }, stats: run.stats(result) };
+    });
+  }
+
+  #explain(request: ExplainRequest, signal: AbortSignal): Promise<ExplainedScan[]> {
+    const { tenants, plan, maxMs } = request;
+    return this.#search(async (search) => {
+      search.share = shareOf(request);
+      const run = this.#runOf(unlimited, search.share, search, signal);
+      const query = { tenants, search, run, signal };
+      const scans: readonly PlannedScan[] =
+        plan.kind === "log"
+          ? [await this.#findLog({ ...query, plan })]
+          : await this.#findLeaves({ ...query, plan });
+      const within = AbortSignal.any([signal, AbortSignal.timeout(maxMs)]);
+      const found: ExplainedScan[] = [];
+      for (const scan of scans) found.push(await explainScan(scan, run, { within, signal }));
+      // What only the store has is not known while it does not answer.
+      return search.unlisted ? found.map((one) => ({ ...one, isExact: false })) : found;
     });
   }
 
@@ -233,12 +255,10 @@ export class Querier implements Contract {
     );
   }
 
-  async #queryLog({ tenants, plan, search, run, signal }: Query<LogPlan>): Promise<LogResult> {
-    const { matchers } = plan.log;
+  async #queryLog(query: Query<LogPlan>): Promise<LogResult> {
+    const { plan, search, run, signal } = query;
+    const { plan: own, sources } = await this.#findLog(query);
     const range = rangeOf(plan);
-    const sources = await this.#list({ tenants, matchers, range }, search, signal);
-    run.see(sources);
-    const own = { ...plan, log: { ...plan.log, matchers: ownMatchers(tenants, matchers) } };
     const bytes = estimateBytes(sources, range);
     run.book(Math.min(plan.limit * rowCost, bytes * maxRowCost));
     if (!keepsEveryRow(own)) run.book(bytes);
@@ -248,24 +268,18 @@ export class Querier implements Contract {
     return runLogQuery(own, sources, run, signal);
   }
 
+  async #findLog({ tenants, plan, search, run, signal }: Query<LogPlan>) {
+    const { matchers } = plan.log;
+    const asked = { tenants, matchers, range: rangeOf(plan) };
+    const sources = await run.find(() => this.#list(asked, search, signal));
+    run.see(sources);
+    const own = { ...plan, log: { ...plan.log, matchers: ownMatchers(tenants, matchers) } };
+    return { plan: own, sources };
+  }
+
   async #queryMetric(query: Query<MetricPlan>): Promise<QueryResult> {
-    const { tenants, plan, search, run, signal } = query;
-    const listed = new Map<string | LeafCount, PlannedSource[]>();
-    const leaves: (LeafScan & { readonly counted: readonly EncodedOutcome[] })[] = [];
-    for (const leaf of plan.leaves) {
-      const { matchers } = leaf;
-      const range = rangeOf(leaf);
-      const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
-      const count = this.#deps.catalog.count === undefined ? undefined : run.countOf(own);
-      // Leaves of one selector and range look at the same sources, less those that were counted without a scan.
-      const key = count ?? `${range.fromNs} ${range.toNs} ${JSON.stringify(matchers)}`;
-      const sources =
-        listed.get(key) ?? (await this.#list({ tenants, matchers, range }, search, signal, count));
-      listed.set(key, sources);
-      run.see(sources, count?.segments);
-      leaves.push({ plan: own, sources, counted: count?.counted ?? [] });
-      run.book(estimateBytes(sources, range) / (readsHeaders(leaf) ? indexShare : 1));
-    }
+    const { plan, search, run, signal } = query;
+    const leaves = await this.#findLeaves(query);
     this.#place(run.cost, search);
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
@@ -275,6 +289,29 @@ export class Querier implements Contract {
       signal.throwIfAborted();
     }
     return evaluate(plan, results, run.budget);
+  }
+
+  /** The leaves of a plan with their sources, less those that were counted without a scan. */
+  async #findLeaves(query: Query<MetricPlan>): Promise<LeafScan[]> {
+    const { tenants, plan, search, run, signal } = query;
+    const listed = new Map<string | LeafCount, PlannedSource[]>();
+    const leaves: LeafScan[] = [];
+    for (const leaf of plan.leaves) {
+      const { matchers } = leaf;
+      const range = rangeOf(leaf);
+      const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
+      const count = this.#deps.catalog.count === undefined ? undefined : run.countOf(own);
+      // Leaves of one selector and range look at the same sources, less those that were counted without a scan.
+      const key = count ?? `${range.fromNs} ${range.toNs} ${JSON.stringify(matchers)}`;
+      const sources =
+        listed.get(key) ??
+        (await run.find(() => this.#list({ tenants, matchers, range }, search, signal, count)));
+      listed.set(key, sources);
+      run.see(sources, count?.segments);
+      leaves.push({ plan: own, sources, counted: count?.counted ?? [] });
+      run.book(estimateBytes(sources, range) / (readsHeaders(leaf) ? indexShare : 1));
+    }
+    return leaves;
   }
 
   async #list(
@@ -292,6 +329,7 @@ export class Querier implements Contract {
 interface LeafScan {
   readonly plan: LeafPlan;
   readonly sources: PlannedSource[];
+  readonly counted: readonly EncodedOutcome[];
 }
 
 interface Query<Plan> {
@@ -318,18 +356,16 @@ function ownMatchers(tenants: readonly string[], matchers: readonly Matcher[]) {
 
 /** Refuses a query whose blocks hold more than it may read, before any is read. */
 async function refuseLarge(
-  scans: readonly { readonly plan: ScanPlan; readonly sources: readonly PlannedSource[] }[],
+  scans: readonly PlannedScan[],
   run: QueryRun,
   signal: AbortSignal,
 ): Promise<void> {
   const { maxBytesRead } = run.limits;
   if (maxBytesRead === 0) return;
   let bytes = 0;
-  for (const { plan, sources } of scans) {
-    const tasks = new TaskCutter(sources, { split: true, threads: run.threads });
-    await runConcurrently(tasks.take(), run.lanes, signal, async (task, stop) => {
-      const measured = await run.measure(task, plan, stop);
-      bytes += measured;
+  for (const scan of scans) {
+    await measureScan(scan, run, signal, (measured) => {
+      bytes += measured.bytes;
     });
   }
   if (bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);

@@ -163,6 +163,7 @@ export function serveQuerier(server: Adds, served: Querier): void {
     Streams: (request, call) => served.run("streams", request, call),
     Labels: (request, call) => served.run("labels", request, call),
     Volumes: (request, call) => served.run("volumes", request, call),
+    Explain: (request, call) => served.run("explain", request, call),
     Changes: (request, call) => served.run("changes", request, call),
   });
 }

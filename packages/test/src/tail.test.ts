@@ -111,7 +111,9 @@ describe("tail", () => {
   it("sends the old form under the old name", async () => {
     const headers = freshTenant();
     await push({ app: "l" }, ["old"], headers);
-    const tail = new TailClient(server.url, { query: '{app="l"}' }, headers, "/api/prom/tail");
+    const tail = new TailClient(server.url, { query: '{app="l"}' }, headers, {
+      path: "/api/prom/tail",
+    });
     await tail.opened();
     while (tail.messages.length === 0)
       await new Promise((resolve) => tail.socket.once("message", resolve));
@@ -136,6 +138,31 @@ describe("tail", () => {
     await new Promise((resolve) => tail.socket.once("ping", resolve));
     expect(await tail.linesOf(1)).toEqual(["ours"]);
     await tail.close();
+  });
+
+  it("takes a tenant by subprotocol, as pages in browsers send it, unless a header names one", async () => {
+    const headers = freshTenant();
+    const protocol = `skald.tenant.${Buffer.from(headers["x-scope-orgid"]).toString("base64url")}`;
+    await push({ app: "p" }, ["own"], headers);
+    const query = { query: '{app="p"}' };
+    const tail = new TailClient(server.url, query, {}, { protocols: [protocol] });
+    expect(await tail.linesOf(1)).toEqual(["own"]);
+    expect(tail.socket.protocol).toBe(protocol);
+    await tail.close();
+    const other = freshTenant();
+    await push({ app: "p" }, ["of the other"], other);
+    const told = new TailClient(server.url, query, other, { protocols: [protocol] });
+    expect(await told.linesOf(1)).toEqual(["of the other"]);
+    await told.close();
+  });
+
+  it.each([
+    ["skald.tenant.", "401 no org id"],
+    ["skald.tenant.YS9i", "400 tenant ID 'a/b' contains unsupported character '/'"],
+    ["other", "401 no org id"],
+  ])("refuses the subprotocol %s", async (protocol, text) => {
+    const tail = new TailClient(server.url, { query: "{a=`b`}" }, {}, { protocols: [protocol] });
+    await expect(tail.opened()).rejects.toThrow(text);
   });
 
   it("holds up no push for a client that takes nothing, and tells of what it missed", async () => {

@@ -96,6 +96,7 @@ export const checks: { readonly [N in MessageName]?: (value: Raw<N>) => string |
     names.length === values.length ? undefined : "labels are not complete",
   QueryRequest: problemOfTenants,
   VolumeRequest: problemOfTenants,
+  ExplainRequest: problemOfTenants,
   ChangesRequest: problemOfTenants,
 };
 

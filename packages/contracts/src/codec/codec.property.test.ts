@@ -79,7 +79,10 @@ const samples: Readonly<Record<string, Sample>> = {
   "row mask": of(tasks.arbitraryMask, "RowMask"),
   "flush request": of(fc.constantFrom({}, { tenant: "a" }), "FlushRequest"),
   "release request": of(fc.record({ views: fc.array(text) }), "ReleaseRequest"),
-  "measure answer": of(fc.double(), "MeasureAnswer"),
+  "measure answer": of(
+    fc.record({ bytes: fc.double(), blocks: fc.double(), blocksToRead: fc.double() }),
+    "MeasureAnswer",
+  ),
   "query request": of(answers.arbitraryQueryRequest(seed), "QueryRequest"),
   "query answer": of(answers.arbitraryQueryAnswer, "QueryAnswer"),
   "volume request": of(tasks.arbitraryVolumeRequest, "VolumeRequest"),

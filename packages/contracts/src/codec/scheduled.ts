@@ -19,6 +19,7 @@ const kinds = {
   streams: ["StreamsRequest", "StreamsAnswer"],
   labels: ["LabelsRequest", "LabelsAnswer"],
   volumes: ["VolumeRequest", "VolumeAnswer"],
+  explain: ["ExplainRequest", "ExplainAnswer"],
   changes: ["ChangesRequest", "ChangesAnswer"],
 } as const satisfies {
   readonly [K in QueryKind]: readonly [MessageOf<RequestOf<K>>, MessageOf<ReplyOf<K>>];

@@ -55,6 +55,8 @@ import type { FoundPatterns, Pattern, PatternsRequest, SampledLines } from "../p
 import type {
   AskedSpan,
   ChangesRequest,
+  ExplainedScan,
+  ExplainRequest,
   HeldChanges,
   HeldChangesRequest,
   LabelsRequest,
@@ -77,6 +79,7 @@ import type {
   LabelTask,
   MatchedRows,
   MatchTask,
+  Measured,
   MinuteDigests,
   PlacedHashes,
   RowFilter,
@@ -206,7 +209,7 @@ export interface Types {
   RowHashTask: RowHashTask<SourceRef>;
   RowHashesRequest: Shared<RowHashTask<SourceRef>>;
   PlacedHashes: PlacedHashes;
-  MeasureAnswer: number;
+  MeasureAnswer: Measured;
   ScanVolumesRequest: Shared<VolumeTask>;
   VolumeTask: VolumeTask;
   VolumePlan: VolumePlan;
@@ -233,7 +236,7 @@ export interface Types {
   QueryRequest: QueryRequest;
   ByteLimits: QueryByteLimits;
   QueryAnswer: QueryAnswer;
-  QueryStats: Omit<QueryStats, "subqueries" | "caches">;
+  QueryStats: Omit<QueryStats, "subqueries" | "caches" | "planSeconds">;
   Matrix: NoKind<MatrixResult>;
   Vector: NoKind<VectorResult>;
   Streams: NoKind<LogResult>;
@@ -245,6 +248,9 @@ export interface Types {
   TenantLabels: TenantLabels;
   VolumeRequest: VolumeRequest;
   VolumeAnswer: VolumeAnswer;
+  ExplainRequest: ExplainRequest;
+  ExplainAnswer: readonly ExplainedScan[];
+  ExplainedScan: ExplainedScan;
   ChangesRequest: ChangesRequest;
   ChangesAnswer: readonly SpanChanges[];
 

@@ -29,7 +29,7 @@ export const words = {
   "MatchingGroup.side": ["left", "right"],
   "VolumeGrouping.kind": ["series", "names"],
   "MetricPartial.mode": modes,
-  "ScheduledCall.method": ["query", "streams", "labels", "volumes", "changes"],
+  "ScheduledCall.method": ["query", "streams", "labels", "volumes", "explain", "changes"],
   "RuleState.state": alertStates,
   "RuleState.health": ["unknown", "ok", "err"],
   "AlertState.state": alertStates,

@@ -25,6 +25,8 @@ import { encodeStats } from "./stats.js";
 export interface EncodeOptions {
   /** Keep index labels, structured metadata and parsed labels apart (`categorize-labels`). */
   readonly categorize: boolean;
+  /** Time since the encoding began, for the statistics; they say 0 if not given. */
+  readonly encodeSeconds?: () => number;
 }
 
 export const encodingFlagHeaders = [
@@ -52,7 +54,7 @@ export function* encodeQueryResult(
     `{"status":"success",${warnings}"data":{"resultType":"${result.kind}",${flags}"result":[`,
   );
   yield* encodeResult(result, options, out);
-  out.text(`],"stats":${encodeStats(stats)}}}\n`);
+  out.text(`],"stats":${encodeStats(stats, options.encodeSeconds?.())}}}\n`);
   yield* out.rest();
 }
 

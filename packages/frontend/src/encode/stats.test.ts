@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { emptyReadStats, type ReadStats } from "@skald/model";
+import { emptyReadStats, joinQueryStats, type ReadStats } from "@skald/model";
 import { encodeStats } from "./stats.js";
 
 const indexOf = (ingester: Partial<ReadStats>, store: Partial<ReadStats>) => {
@@ -16,6 +16,25 @@ const indexOf = (ingester: Partial<ReadStats>, store: Partial<ReadStats>) => {
   };
   return JSON.parse(encodeStats(stats)).index;
 };
+
+describe("statistics of Skald", () => {
+  it("say where the time went, and what became of the blocks", () => {
+    const store = { blocks: 9, readBlocks: 2, refusedBlocks: 3, countedBlocks: 4, wantedBytes: 70 };
+    const ingester = { blocks: 1, readBlocks: 1, wantedBytes: 7 };
+    const stats = {
+      ...joinQueryStats([]),
+      ingester: { ...emptyReadStats(), ...ingester },
+      store: { ...emptyReadStats(), ...store },
+      ...{ queueSeconds: 0.001, planSeconds: 0.002 },
+      phases: { find: 0.003, scan: 1.5, merge: 0.0000004 },
+    };
+    expect(JSON.parse(encodeStats(stats, 0.25)).skald).toEqual({
+      phases: { queue: 1, plan: 2, find: 3, scan: 1500, merge: 0, encode: 250 },
+      blocks: { total: 10, read: 3, refused: 3, counted: 4 },
+      bytesToRead: 77,
+    });
+  });
+});
 
 describe("statistics of the index", () => {
   it("count sources where no filter was asked", () => {

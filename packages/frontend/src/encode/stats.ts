@@ -2,9 +2,9 @@ import type { CacheKind, CacheStats, QueryStats, ReadStats } from "@skald/model"
 
 /**
  * The statistics of a query as JSON text: the nested form that clients of the reference read, with the flat keys
- * of the published API beside it in `ingester` and `store`. What is not measured is left out: a constant would be believed.
+ * of the published API beside it in `ingester` and `store`, and what only Skald knows in `skald`. What is not measured is left out: a constant would be believed.
  */
-export function encodeStats(stats: QueryStats): string {
+export function encodeStats(stats: QueryStats, encodeSeconds?: number): string {
   const { ingester, store } = stats;
   const bytes = bytesOf(ingester) + bytesOf(store);
   const lines = linesOf(ingester) + linesOf(store);
@@ -66,7 +66,26 @@ export function encodeStats(stats: QueryStats): string {
       usedBloomFilters: filteredBlocks > 0,
       totalStreams: stats.streams,
     },
+    skald: ownStats(stats, encodeSeconds),
   });
+}
+
+/** Where the time went, in ms, and what became of the blocks that could have rows of the query. */
+function ownStats(stats: QueryStats, encodeSeconds: number | undefined): object {
+  const { ingester, store, phases, planSeconds, queueSeconds } = stats;
+  const sum = (key: keyof ReadStats) => ingester[key] + store[key];
+  const ms = (seconds = 0) => Math.round(seconds * 1e6) / 1e3;
+  return {
+    phases: {
+      ...{ queue: ms(queueSeconds), plan: ms(planSeconds), find: ms(phases?.find) },
+      ...{ scan: ms(phases?.scan), merge: ms(phases?.merge), encode: ms(encodeSeconds) },
+    },
+    blocks: {
+      ...{ total: sum("blocks"), read: sum("readBlocks") },
+      ...{ refused: sum("refusedBlocks"), counted: sum("countedBlocks") },
+    },
+    bytesToRead: sum("wantedBytes"),
+  };
 }
 
 function storeStats(side: ReadStats): object {

@@ -30,8 +30,9 @@ import {
 import { encodeParquet, parquetType } from "../encode/parquet.js";
 import { detectFields } from "../explore/detected-fields.js";
 import { detectLabels } from "../explore/detected-labels.js";
+import { explainQuery } from "../explore/explain.js";
 import { largestSeries, parseVolumeParams } from "../explore/volume.js";
-import type { Frontend, PlannedQuery } from "../frontend.js";
+import type { ExplainedPlan, Frontend, PlannedQuery } from "../frontend.js";
 import {
   type IndexStats,
   type StreamSelection,
@@ -98,6 +99,13 @@ export function queryEndpoints(frontend: Frontend, options: EndpointOptions) {
     ...rowEndpoints(frontend, options),
     ...listEndpoints(frontend),
     ...exploreEndpoints(frontend),
+    explain: endpoint({
+      isLight: () => true,
+      plan: ({ params }, asker): ExplainedPlan =>
+        frontend.planExplain(parseRangeParams(params, frontend.nowNs()), asker),
+      answer: async (planned, _, context) =>
+        jsonResponse(200, await explainQuery(planned, frontend.lists, context)),
+    }),
     format_query: endpoint({
       plan: () => undefined,
       answer: (_, { params }) => formatAnswer(params.get("query") ?? ""),
@@ -127,7 +135,10 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
     const categorize = wantsCategories({ headers });
     const warnings = [...result.warnings, ...cutWarnings(planned, result)];
     const told = { ...result, warnings };
-    return jsonTextResponse(200, encodeQueryResult(told, stats, { categorize }));
+    const started = performance.now();
+    const encodeSeconds = () => (performance.now() - started) / 1000;
+    const body = encodeQueryResult(told, stats, { categorize, encodeSeconds });
+    return jsonTextResponse(200, body);
   };
   return {
     query_range: endpoint({ plan: planRange, isLight, answer }),

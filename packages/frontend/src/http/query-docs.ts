@@ -93,7 +93,12 @@ export const queryDocs = {
         says: "Least time between two lines of the answer, whatever their streams; `limit` counts these lines.",
       },
     ],
-    answers: { 200: "An envelope with `streams` or a `matrix`; Parquet on demand." },
+    answers: {
+      200:
+        "An envelope with `streams` or a `matrix`; Parquet on demand. `data.stats.skald` has `phases` in ms (`queue`, `plan`, " +
+        "`find`, `scan`, `merge`, and `encode` at the pace of the client), `blocks` (`total`, `read`, `refused` by filters, " +
+        "`counted` from headers) and `bytesToRead`, the lines in the blocks that scans had to read if no limit came first.",
+    },
     errors: {
       ...queryErrors,
       400: `${queryErrors[400]}; an end before the start; more than 11,000 points`,
@@ -183,6 +188,23 @@ export const queryDocs = {
   detected_field_values: fieldsDocs("Values of a field in a sample of lines.", [name], {
     name: "status",
   }),
+  explain: {
+    group: "Explore",
+    says: "What a query will read, by indexes, headers and filters alone.",
+    tenant: "many",
+    params: [logql, ...lastHour, limit, direction, step],
+    answers: {
+      200:
+        "`{query, kind, parts, cached, exact, refusedBy}`. A part, of a log query or of a range aggregation, has " +
+        "`{selector, streams, entries, bytes, segments, blocks, blocksToRead, bytesToRead, answeredBy, needles}`. A query " +
+        "reads no more than `bytesToRead`, and less where its limit ends it. `exact` is false where headers were looked at " +
+        "for 50 ms and more are left, which count as large, or where kept answers or deletes may spare it a part. " +
+        "`refusedBy` is the error of a query that a limit forbids.",
+    },
+    errors: { 400: "a query that cannot be parsed", 504: queryErrors[504] },
+    example: { params: { query: `${app} |= "paid"` }, status: 200, contains: '"bytesToRead":' },
+    differs: "Loki has only `index/stats`, which knows neither stages nor blocks",
+  },
   legacy_query: {
     group: "Query",
     says: "Log lines of a range of time in the old form; use `query_range`.",

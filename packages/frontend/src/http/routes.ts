@@ -35,6 +35,7 @@ const queryPaths: readonly (readonly [keyof typeof queryDocs, readonly string[],
   ["detected_fields", v1, "/detected_fields"],
   ["detected_field_values", v1, "/detected_field/:name/values"],
   ["legacy_query", legacy, "/query"],
+  ["explain", v1, "/explain"],
   ["format_query", v1, "/format_query"],
 ];
 

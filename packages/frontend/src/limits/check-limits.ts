@@ -4,6 +4,7 @@ import {
   formatGoDuration,
   formatPrometheusDuration,
   invalidArgument,
+  limitReached,
 } from "@skald/model";
 import { nsOfMs, type QueryTenantLimits } from "./limits.js";
 
@@ -20,7 +21,8 @@ export function checkQueryLimits(
   const maxRangeNs = nsOfMs(limits.max_query_range);
   for (const { rangeNs } of aggregations) {
     if (maxRangeNs === 0n || rangeNs <= maxRangeNs) continue;
-    throw invalidArgument(
+    throw limitReached(
+      "max_query_range",
       `[interval] value exceeds limit: [${formatPrometheusDuration(rangeNs)}] > [${formatPrometheusDuration(maxRangeNs)}]`,
     );
   }
@@ -39,7 +41,8 @@ export function checkTextSize(
   const texts = textParams.flatMap((name) => params.getAll(name));
   const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (size <= max) return;
-  throw invalidArgument(
+  throw limitReached(
+    "max_query_bytes",
     `the query has ${size} bytes, the limit is ${max} (max_query_bytes); shorten the query or raise the limit of the tenant`,
   );
 }
@@ -50,7 +53,8 @@ const textParams = ["query", "match[]", "match", "regexp"];
 export function checkLength(lengthNs: bigint, limits: QueryTenantLimits): void {
   const maxNs = nsOfMs(limits.max_query_length);
   if (maxNs === 0n || lengthNs <= maxNs) return;
-  throw invalidArgument(
+  throw limitReached(
+    "max_query_length",
     `the query time range exceeds the limit (query length: ${formatGoDuration(lengthNs)}, limit: ${formatPrometheusDuration(maxNs)})`,
   );
 }
@@ -66,7 +70,8 @@ function checkWindows(rangeNs: bigint, lengthNs: bigint, limits: QueryTenantLimi
 function checkEntries(limit: number, limits: QueryTenantLimits): void {
   const max = limits.max_entries_limit_per_query;
   if (max === 0 || limit <= max) return;
-  throw invalidArgument(
+  throw limitReached(
+    "max_entries_limit_per_query",
     `max entries limit per query exceeded, limit > max_entries_limit_per_query (${limit} > ${max})`,
   );
 }
@@ -76,7 +81,8 @@ function checkMatchers(logs: readonly LogExpr[], limits: QueryTenantLimits): voi
   const least = limits.minimum_labels_number;
   const count = logs.reduce((sum, log) => sum + log.matchers.length, 0);
   if (max > 0 && count > max) {
-    throw invalidArgument(
+    throw limitReached(
+      "max_streams_matchers_per_query",
       `max streams matchers per query exceeded, matchers-count > limit (${count} > ${max})`,
     );
   }
@@ -84,12 +90,14 @@ function checkMatchers(logs: readonly LogExpr[], limits: QueryTenantLimits): voi
     const present = matchers.map((matcher) => matcher.name);
     const missing = limits.required_labels.filter((name) => !present.includes(name));
     if (missing.length > 0) {
-      throw invalidArgument(
+      throw limitReached(
+        "required_labels",
         `stream selector is missing required matchers [${missing.join(", ")}], labels present in the query were [${present.join(", ")}]`,
       );
     }
     if (present.length < least) {
-      throw invalidArgument(
+      throw limitReached(
+        "minimum_labels_number",
         `stream selector has less label matchers than required: (present: [${present.join(", ")}], number_present: ${present.length}, required_number_label_matchers: ${least})`,
       );
     }

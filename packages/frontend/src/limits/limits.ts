@@ -1,5 +1,5 @@
 import type { QueryParams } from "@skald/logql";
-import { formatPrometheusDuration, invalidArgument, nsPerMs, SkaldError } from "@skald/model";
+import { formatPrometheusDuration, limitReached, nsPerMs, SkaldError } from "@skald/model";
 import { deadline } from "@skald/runtime";
 import type { Limits } from "@skald/runtime/config";
 
@@ -88,7 +88,8 @@ export function clampStart({ startNs, endNs }: QueryParams, oldestNs: bigint): b
 
 /** The error of a query whose whole time is too old to be looked at. */
 export function noLongerAvailable({ max_query_lookback }: QueryTenantLimits): Error {
-  return invalidArgument(
+  return limitReached(
+    "max_query_lookback",
     `this data is no longer available, it is past now - max_query_lookback (${formatPrometheusDuration(nsOfMs(max_query_lookback))})`,
   );
 }

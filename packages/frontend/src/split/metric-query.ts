@@ -91,9 +91,23 @@ export async function answerRange(query: MetricQuery, signal: AbortSignal): Prom
   return { result, stats };
 }
 
+/** How much of a metric query kept answers have; none is said of one at one time. */
+export async function keptShare(
+  query: Pick<MetricQuery, "expr" | "params" | "context">,
+  signal: AbortSignal,
+): Promise<"all" | "some" | "none"> {
+  const { startNs, endNs, stepNs } = query.params;
+  const opened = stepNs === 0n ? undefined : await openCache(query, signal);
+  if (opened === undefined) return "none";
+  const points = Number((endNs - startNs) / stepNs) + 1;
+  const missing = opened.missing.reduce((sum, { from, to }) => sum + to - from + 1, 0);
+  if (missing === 0) return "all";
+  return missing < points ? "some" : "none";
+}
+
 /** What the cache knows of a range query; undefined where it may know nothing. */
 async function openCache(
-  { expr, params, context }: MetricQuery,
+  { expr, params, context }: Pick<MetricQuery, "expr" | "params" | "context">,
   signal: AbortSignal,
 ): Promise<OpenedRange | undefined> {
   const { stores, querier, tenants, actors = [], limits } = context;

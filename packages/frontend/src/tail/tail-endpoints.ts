@@ -32,7 +32,9 @@ const paths = ["/service/api/v1/tail", "/loki/api/v1/tail", "/api/legacy/tail", 
 
 const tailDocs: EndpointDocs = {
   group: "Query",
-  says: "Lines as they come in, over WebSocket: first those of the last hour, then new ones.",
+  says:
+    "Lines as they come in, over WebSocket: first those of the last hour, then new ones. A page in a browser, which cannot " +
+    "send the header, names its tenant by the subprotocol `skald.tenant.<base64url without padding>`.",
   tenant: "one",
   params: [
     { name: "query", type: "logql", required: true, says: "The query, of lines." },

@@ -1,4 +1,4 @@
-import { invalidArgument, type Labels, SkaldError } from "@skald/model";
+import { invalidArgument, type Labels, limitReached, SkaldError } from "@skald/model";
 
 export interface BudgetOptions {
   /** Bytes that may be held at a time; no bound if not given. */
@@ -103,7 +103,8 @@ export class Budget {
 
 /** The refusal of a query that would hold more than it may. */
 export function tooMuchMemory(maxBytes: number): Error {
-  return invalidArgument(
+  return limitReached(
+    "max_query_memory_bytes",
     `the query needs more than ${maxBytes} bytes of memory (limit: max_query_memory_bytes); narrow the time range or the selectors, lower the parameter limit, raise the step, or aggregate by fewer labels`,
   );
 }
@@ -129,7 +130,8 @@ export const defaultQueryLimits: QueryLimits = {
 
 /** The refusal of a query with more series than it may have. */
 export function tooManySeries(limit: number): Error {
-  return invalidArgument(
+  return limitReached(
+    "max_query_series",
     `maximum number of series (${limit}) reached for a single query; consider reducing query cardinality by adding more specific stream selectors, reducing the time range, or aggregating results with functions like sum(), count() or topk()`,
   );
 }
@@ -144,4 +146,25 @@ export function tooManyCells(limit: number): Error {
   return invalidArgument(
     `the query needs more than ${limit} samples in memory; narrow the time range or the selectors, raise the step, or aggregate by fewer labels`,
   );
+}
+
+/** The error of a query that may not read that much. */
+export function tooManyBytesRead(bytes: number, limit: number): Error {
+  return limitReached(
+    "max_query_bytes_read",
+    `the query would read too many bytes (query: ${formatBytes(bytes)}, limit: ${formatBytes(limit)}); use a narrower selector or a shorter time range`,
+  );
+}
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** `512 B`, `5.0 GiB`, `150 GiB`. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }

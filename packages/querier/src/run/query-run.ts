@@ -2,6 +2,7 @@ import {
   decodeOutcome,
   decodeVolumes,
   type EncodedOutcome,
+  type Measured,
   type QueryByteLimits,
   type QueryRequest,
   type QueryShare,
@@ -19,11 +20,11 @@ import {
   type LeafPlan,
   type LogResult,
   type QueryResult,
+  tooManyBytesRead,
 } from "@skald/logql";
 import {
   addReadStats,
   emptyReadStats,
-  invalidArgument,
   type QueryStats,
   type ReadStats,
   type TimeRange,
@@ -68,6 +69,11 @@ export class QueryRun {
   #ingesters = 0;
   #streams = 0;
   #shards = 0;
+  #findMs = 0;
+  #scanMs = 0;
+  /** Scans that run, and since when at least one does. */
+  #scanning = 0;
+  #scanningSince = 0;
 
   constructor({ limits, scanners, threads, share, budget }: QueryRunOptions) {
     this.limits = limits;
@@ -82,6 +88,16 @@ export class QueryRun {
   /** Scans in flight. */
   get lanes(): number {
     return this.threads * tasksPerThread;
+  }
+
+  /** Runs a search for sources, and counts its time. */
+  async find<T>(search: () => Promise<T>): Promise<T> {
+    const started = performance.now();
+    try {
+      return await search();
+    } finally {
+      this.#findMs += performance.now() - started;
+    }
   }
 
   /** Counts what was found; the ingester of the process is always asked. */
@@ -127,6 +143,19 @@ export class QueryRun {
     /** Asked when the scan starts; see `ScanTask.boundNs`. */
     bound: () => Pick<ScanTask, "boundNs"> = () => ({}),
   ): Promise<ScanOutcome<Plan> | undefined> {
+    if (this.#scanning++ === 0) this.#scanningSince = performance.now();
+    try {
+      return await this.#scan(task, plan, { range, signal, bound });
+    } finally {
+      if (--this.#scanning === 0) this.#scanMs += performance.now() - this.#scanningSince;
+    }
+  }
+
+  async #scan<Plan extends ScanPlan>(
+    task: QueryTask,
+    plan: Plan,
+    { range, signal, bound }: ScanBounds,
+  ): Promise<ScanOutcome<Plan> | undefined> {
     const masked = await this.#masked(task, range, signal);
     const sources = masked.flatMap(({ source, isSpared }) => (isSpared ? [] : [source]));
     if (sources.length === 0) return undefined;
@@ -154,8 +183,8 @@ export class QueryRun {
     return outcome;
   }
 
-  /** Bytes of lines that a scan may have to read, from headers. */
-  async measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<number> {
+  /** What a scan may have to read, from headers. */
+  async measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<Measured> {
     const sources = await Promise.all(
       task.sources.map(async ({ source, part }) => ({
         ...scanSource(source, part),
@@ -172,11 +201,14 @@ export class QueryRun {
   }
 
   stats(result?: QueryResult | LogResult): QueryStats {
+    const execSeconds = (performance.now() - this.#started) / 1000;
+    const [find, scan] = [this.#findMs / 1000, this.#scanMs / 1000];
     return {
       ...this.#read,
       ingestersReached: this.#ingesters,
       streams: this.#streams,
-      execSeconds: (performance.now() - this.#started) / 1000,
+      execSeconds,
+      phases: { find, scan, merge: Math.max(0, execSeconds - find - scan) },
       // The frontend knows how long the query waited.
       queueSeconds: 0,
       entriesReturned: result === undefined ? 0 : entriesOf(result),
@@ -221,6 +253,12 @@ export class QueryRun {
   }
 }
 
+interface ScanBounds {
+  readonly range: TimeRange;
+  readonly signal: AbortSignal;
+  readonly bound: () => Pick<ScanTask, "boundNs">;
+}
+
 /** True when no row of the source has to be left out. */
 function isWhole({ older, meets, deleted }: PlannedSource): boolean {
   return older.length === 0 && meets === undefined && deleted === undefined;
@@ -254,23 +292,4 @@ export function shareOf({
   actors = [],
 }: Pick<QueryRequest, "tenants" | "actors">): QueryShare {
   return { tenant: tenants.join("|"), actors, cost: 0 };
-}
-
-export function tooManyBytesRead(bytes: number, limit: number): Error {
-  return invalidArgument(
-    `the query would read too many bytes (query: ${formatBytes(bytes)}, limit: ${formatBytes(limit)}); use a narrower selector or a shorter time range`,
-  );
-}
-
-const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-
-/** `512 B`, `5.0 GiB`, `150 GiB`. */
-export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }

@@ -161,7 +161,9 @@ function makeIngester(push: Ingester["push"], seen: string[]): Ingester {
       volumes: told,
       streams: told,
       labels: told,
-      measure: async (task, { share }) => textOf({ task, share }).length,
+      measure: async (task, { share }) => ({
+        ...{ bytes: textOf({ task, share }).length, blocks: 2, blocksToRead: 1 },
+      }),
       duplicates: async (task, { share }) => ({
         blocks: Uint32Array.of(1, 7),
         rows: [Uint32Array.of(textOf({ task, share }).length), Uint32Array.of(0, 2 ** 32 - 1)],

@@ -207,7 +207,8 @@ export function countDay(
       countedSegments++;
     }
   }
-  const stats = { ...emptyReadStats(), sourcesScanned: countedSegments };
+  const counted = { blocks: countedSegments, countedBlocks: countedSegments };
+  const stats = { ...emptyReadStats(), sourcesScanned: countedSegments, ...counted };
   const outcome = { partial: scan.finish(), stats, streams: wanted.length };
   return { left: Uint32Array.from(left), countedSegments, outcome: encodeOutcome(outcome) };
 }

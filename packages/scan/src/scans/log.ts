@@ -56,6 +56,7 @@ function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): voi
   const backward = plan.direction === "backward";
   const candidates = candidatesOf(view, rangeOf(plan), { stats, formula: scan.formula });
   const ordered = candidates.sort(byBestTime(plan.direction));
+  if (scan.needs.lines) for (const { lineBytes } of ordered) stats.wantedBytes += lineBytes;
   const isSmall = ordered.length <= maxKeptBlocks && source.kind === "segment";
   const kept = isSmall && keepsEveryRow(plan) ? context.kept : undefined;
   const unread = kept ? ordered.filter(({ block }) => !kept.has(source, block)) : ordered;

@@ -130,10 +130,13 @@ describe.each(refs)("scanMetric over %s", (_name, ref) => {
       [],
       0,
     ]);
-    expect(measure(count)).toBe(0);
+    expect(measure(count)).toMatchObject({ bytes: 0, blocksToRead: 0 });
+    expect(measure(count).blocks).toBeGreaterThan(0);
     const filter = leafOf("sum(count_over_time({app=`a`} |= `x` [1s]))", at(100));
     const { stats: read } = scan(filter);
-    expect(measure(filter)).toBe(read.headBytes + read.decompressedBytes);
-    expect(measure(filter)).toBeGreaterThan(sampleBytes);
+    const { bytes, blocks, blocksToRead } = measure(filter);
+    expect(bytes).toBe(read.headBytes + read.decompressedBytes);
+    expect(bytes).toBeGreaterThan(sampleBytes);
+    expect(blocksToRead).toBe(blocks);
   });
 });

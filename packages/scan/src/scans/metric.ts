@@ -1,4 +1,4 @@
-import type { ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
+import type { Measured, ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
 import {
   combineMetricPartials,
   type LeafPlan,
@@ -10,7 +10,7 @@ import {
   startLogScan,
   startMetricScan,
 } from "@skald/logql";
-import type { NeedleFormula, ReadStats, RunTable } from "@skald/model";
+import { emptyReadStats, type NeedleFormula, type ReadStats, type RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { BlockReader, readsLines, type ScanContext } from "../source/block-reader.js";
 import type { OpenSource, Source } from "../source/source.js";
@@ -49,6 +49,7 @@ export function scanMetric(
     }
     for (const { plan, scan, candidates: own } of scans.split(view, stats)) {
       const left = uncounted(scan, view, own, context);
+      stats.countedBlocks += own.length - left.length;
       readCandidates({ plan, scan, candidates: left }, view, stats, context);
     }
   }
@@ -74,7 +75,9 @@ function readCandidates(
       } catch (error) {
         throw withAllLabels(error, { plan, view, candidate, context });
       }
-      countRead(stats, view, candidate, reader.readsLines(candidate.block));
+      const lines = reader.readsLines(candidate.block);
+      countRead(stats, view, candidate, lines);
+      if (lines) stats.wantedBytes += candidate.lineBytes;
     }
   } finally {
     stats.compressedBytes += reader.readBytes;
@@ -191,42 +194,49 @@ class BlockRun implements RunHeader {
   }
 }
 
-/** Bytes of lines in the blocks that a scan may have to read, from headers. */
+/** What a scan may have to read, from headers and filters. */
 export function measureScan(
   { plan, sources }: ScanTask<ScanPlan, LocalRef>,
   open: OpenSource,
   context: Pick<ScanContext, "check">,
-): number {
+): Measured {
   const find = "log" in plan ? logBlocks(plan) : metricBlocks(plan, context);
-  let bytes = 0;
+  const stats = emptyReadStats();
+  let [bytes, blocksToRead] = [0, 0];
   for (const scanned of sources) {
     context.check();
     const view = viewOf(open(scanned.ref), scanned, plan);
-    bytes += find(view).reduce((sum, { lineBytes }) => sum + lineBytes, 0);
+    for (const { candidates, hasLines } of find(view, stats)) {
+      blocksToRead += candidates.length;
+      for (const { block, lineBytes } of candidates) if (hasLines(block)) bytes += lineBytes;
+    }
   }
-  return bytes;
+  return { bytes, blocks: stats.blocks, blocksToRead };
 }
 
-type FindBlocks = (view: SourceView) => Candidate[];
+/** Blocks that are read, and whether their lines are. */
+interface BlocksToRead {
+  readonly candidates: readonly Candidate[];
+  readonly hasLines: (block: number) => boolean;
+}
 
-/** Finds the blocks whose lines a log scan reads. */
+type FindBlocks = (view: SourceView, stats: ReadStats) => readonly BlocksToRead[];
+
 function logBlocks(plan: LogPlan): FindBlocks {
   const { needs, formula } = startLogScan(plan);
-  return (view) => (needs.lines ? candidatesOf(view, rangeOf(plan), { formula }) : []);
+  const hasLines = () => needs.lines;
+  return (view, stats) => [
+    { candidates: candidatesOf(view, rangeOf(plan), { formula, stats }), hasLines },
+  ];
 }
 
 function metricBlocks(plan: LeafPlan, context: Pick<ScanContext, "check">): FindBlocks {
   const scans = new MetricScans(plan);
-  return (view) =>
-    scans
-      .split(view)
-      .flatMap(({ scan, candidates }) =>
-        scan.needs.lines
-          ? uncounted(scan, view, candidates, context).filter(({ block }) =>
-              readsLines(view.source, scan.needs, block),
-            )
-          : [],
-      );
+  return (view, stats) =>
+    scans.split(view, stats).map(({ scan, candidates }) => ({
+      candidates: uncounted(scan, view, candidates, context),
+      hasLines: (block) => readsLines(view.source, scan.needs, block),
+    }));
 }
 
 /** A scan of a leaf, or of the leaf without the filters that some blocks do not need. */

@@ -66,7 +66,7 @@ describe.each(filters)("with row sets, %s", (filter, readsLines) => {
       const { source, lines } = spied(ref);
       const plan = { plan: leaf, sources: sourcesOf(ref) };
       const { partial, stats } = scanMetric(plan, () => source, context);
-      const bytes = measureScan(plan, () => source, context);
+      const { bytes } = measureScan(plan, () => source, context);
       return { values: valuesOf(leaf, [partial]), lines, stats, bytes };
     };
     const got = count(known);

@@ -119,7 +119,7 @@ export interface Candidate {
 export type RunCounter = (block: number, run: number, table: RunTable) => boolean;
 
 export interface CandidateOptions {
-  /** Counts rows that are left out as duplicates, and what filters were asked. */
+  /** Counts blocks, rows that are left out as duplicates, and what filters were asked. */
   readonly stats?: ReadStats | undefined;
   readonly isCounted?: RunCounter | undefined;
   /** What a row must contain. Blocks that the filters of the segment refuse are not in the result: no row of those can pass. */
@@ -146,6 +146,7 @@ export function candidatesOf(
   }
   // Most often filters refuse nearly all blocks, so they are asked before anything is made of a block.
   const asked = source.blocksOf(selected, { ...times, blocks });
+  if (stats !== undefined) stats.blocks += asked.length;
   const isPassing = askFilters(source, asked, formula, stats);
   const passing = isPassing === undefined ? asked : asked.filter(isPassing);
   return candidatesIn(view, times, { isCounted }, passing);
@@ -163,10 +164,16 @@ function candidatesIn(
     const table = source.runs(block);
     const { minTime, maxTime } = table;
     let count = 0;
+    let inRange = 0;
     for (let i = 0; i < selected.length; i++) {
       const run = selected[i]!;
       if (maxTime[run]! < from || minTime[run]! >= to) continue;
+      inRange++;
       if (isCounted === undefined || !isCounted(block, run, table)) selected[count++] = run;
+    }
+    if (stats !== undefined && inRange > 0) {
+      stats.blocks++;
+      if (count === 0) stats.countedBlocks++;
     }
     if (count === 0) continue;
     let runs = isFirstRun(selected, count) ? firstRun : selected.slice(0, count);
@@ -273,6 +280,7 @@ export function startStats(views: readonly SourceView[]): ReadStats {
 export function countRead(stats: ReadStats, view: SourceView, read: Candidate, lines: boolean) {
   const { source } = view;
   const bytes = lines ? read.lineBytes : 0;
+  stats.readBlocks++;
   if (source.kind === "head") {
     stats.headLines += read.rows;
     stats.headBytes += bytes;

@@ -133,6 +133,23 @@ describe("a process with a users file", () => {
   });
 
   it.each([
+    ["t2", 101],
+    ["t3", 403],
+  ])("checks tenant %s that a page offers by subprotocol: %d", async (tenant, status) => {
+    const url = `${served.url.replace("http", "ws")}/loki/api/v1/tail?query={app="a"}`;
+    const protocol = `skald.tenant.${Buffer.from(tenant).toString("base64url")}`;
+    const headers = { authorization: tokenOf("read") };
+    const socket = new WebSocket(url, [protocol], { headers });
+    const got = await new Promise((resolve, reject) => {
+      socket.once("open", () => resolve(101));
+      socket.once("unexpected-response", (_, response) => resolve(response.statusCode));
+      socket.once("error", reject);
+    });
+    expect(got).toBe(status);
+    socket.terminate();
+  });
+
+  it.each([
     ["", 16],
     ["Bearer nothing", 16],
     [tokenOf("read"), 7],

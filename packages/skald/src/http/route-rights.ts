@@ -28,6 +28,7 @@ const pathsByNeed: Readonly<Record<Need, readonly string[]>> = {
     "/service/api/v1/detected_labels",
     "/service/api/v1/detected_fields",
     "/service/api/v1/detected_field/:name/values",
+    "/service/api/v1/explain",
     "/service/api/v1/patterns",
     "/service/api/v1/tail",
     "/service/api/v1/format_query",

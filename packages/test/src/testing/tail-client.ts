@@ -10,6 +10,12 @@ export interface TailMessage {
   readonly encodingFlags?: readonly string[];
 }
 
+export interface TailOptions {
+  readonly path?: string;
+  /** Subprotocols that are offered. */
+  readonly protocols?: readonly string[];
+}
+
 /** A tail as a client sees it. */
 export class TailClient {
   readonly messages: TailMessage[] = [];
@@ -22,10 +28,10 @@ export class TailClient {
     url: string,
     params: Readonly<Record<string, string>>,
     headers: Readonly<Record<string, string>> = {},
-    path = "/loki/api/v1/tail",
+    { path = "/loki/api/v1/tail", protocols = [] }: TailOptions = {},
   ) {
     const target = `${url.replace("http", "ws")}${path}?${new URLSearchParams(params)}`;
-    this.socket = new WebSocket(target, { headers });
+    this.socket = new WebSocket(target, [...protocols], { headers });
     this.socket.on("message", (data) => {
       this.messages.push(JSON.parse(String(data)));
       this.#wake();

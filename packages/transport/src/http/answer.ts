@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
 import { challengesOf } from "../access/access.js";
-import { type HttpBody, type HttpResponse, textResponse } from "./route.js";
+import { type HttpBody, type HttpResponse, jsonResponse, textResponse } from "./route.js";
 
 /** Answers smaller than this are not worth compressing. */
 const minCompressBytes = 1400;
@@ -137,18 +137,36 @@ function isClientLeft(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-/** Errors as plain text; those of authentication end with a line feed, and some say when to retry. */
-export function errorAnswer(error: unknown): HttpResponse {
+/**
+ * Errors as plain text, those of authentication with a line feed at the end; as JSON to clients whose `Accept` takes nothing else.
+ * Some say when to retry.
+ */
+export function errorAnswer(error: unknown, accept?: string): HttpResponse {
   const text = textForClients(error);
-  if (!(error instanceof SkaldError)) return textResponse(errorStatus[errorCodeOf(error)], text);
-  const end = error.code === "unauthenticated" ? "\n" : "";
-  const answer = textResponse(error.status, text + end);
+  const status = error instanceof SkaldError ? error.status : errorStatus[errorCodeOf(error)];
+  const end = error instanceof SkaldError && error.code === "unauthenticated" ? "\n" : "";
+  const answer = acceptsOnlyJson(accept)
+    ? jsonResponse(status, { status: "error", error: text, ...factsOf(error) })
+    : textResponse(status, text + end);
+  if (!(error instanceof SkaldError)) return answer;
   const challenges = challengesOf(error);
   if (challenges !== undefined)
     return { ...answer, headers: { ...answer.headers, "www-authenticate": challenges } };
   if (error.retryAfterSeconds === undefined) return answer;
   const seconds = String(Math.ceil(error.retryAfterSeconds));
   return { ...answer, headers: { ...answer.headers, "retry-after": seconds } };
+}
+
+function acceptsOnlyJson(accept = ""): boolean {
+  return /^\s*application\/json\s*(?:;[^,]*)?$/i.test(accept);
+}
+
+/** What an error knows beside its text: its place in a query, a hint, and the key of the limit that was reached. */
+function factsOf(error: unknown): object {
+  const detail = error instanceof SkaldError ? error.detail : undefined;
+  const { position, hint, limit } = (detail ?? {}) as Readonly<Record<string, unknown>>;
+  // Those that are undefined are left out of the JSON.
+  return { position, hint, limit };
 }
 
 /** Whether an Accept-Encoding header takes an encoding: by name or by `*`, and not with a weight of zero. */

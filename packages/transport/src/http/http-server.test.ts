@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { internal, invalidArgument, SkaldError } from "@skald/model";
+import { internal, invalidArgument, limitReached, SkaldError } from "@skald/model";
 import { acceptsEncoding } from "./answer.js";
 import type { RawHandler } from "./http-server.js";
 import type { RequestFacts } from "./observe.js";
@@ -237,6 +237,52 @@ describe("refused requests", () => {
     const { url } = await startTestServer({ routes: [route], onError: (e) => failures.push(e) });
     await expect(ask(`${url}/x`)).rejects.toThrow("fetch failed");
     expect(failures).toHaveLength(1);
+  });
+});
+
+describe("errors", () => {
+  const position = { offset: 4, line: 1, column: 5 };
+  const fail = (error: Error): Route => ({
+    methods: ["GET"],
+    path: "/fail",
+    handler: () => Promise.reject(error),
+  });
+
+  it.each([
+    [undefined, false],
+    ["*/*", false],
+    ["text/plain", false],
+    ["application/json, text/plain, */*", false],
+    ["application/jsonx", false],
+    ["application/json", true],
+    [" Application/JSON ; charset=utf-8", true],
+  ])("are JSON for Accept: %s is %s", async (accept, isJson) => {
+    const error = invalidArgument("no such thing", { detail: { position, hint: "a\n ^" } });
+    const { url } = await startTestServer({ routes: [fail(error)] });
+    const headers = accept === undefined ? {} : { accept };
+    const response = await fetch(`${url}/fail`, { headers });
+    const want = { status: "error", error: "no such thing", position, hint: "a\n ^" };
+    expect(response.status).toBe(400);
+    expect(response.headers.get("content-type")).toContain(
+      isJson ? "application/json" : "text/plain",
+    );
+    const text = await response.text();
+    expect(isJson ? JSON.parse(text) : text).toEqual(isJson ? want : "no such thing");
+  });
+
+  it("name the limit that was reached, and nothing of a fault", async () => {
+    const headers = { accept: "application/json" };
+    const limited = fail(limitReached("max_query_length", "too long"));
+    const fault = { ...fail(new Error("secret")), path: "/fault" };
+    const { url } = await startTestServer({ routes: [limited, fault] });
+    expect(await (await fetch(`${url}/fail`, { headers })).json()).toEqual({
+      ...{ status: "error", error: "too long", limit: "max_query_length" },
+    });
+    const broken = await fetch(`${url}/fault`, { headers });
+    expect([broken.status, await broken.text()]).toEqual([
+      500,
+      expect.not.stringContaining("secret"),
+    ]);
   });
 });
 

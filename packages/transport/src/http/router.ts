@@ -111,7 +111,7 @@ async function serve(
     await options.authorize?.(request.headers, route.path);
     answer = await route.handler(await readRequest(options, route, request, left.signal));
   } catch (error) {
-    answer = errorAnswer(error);
+    answer = errorAnswer(error, request.headers.accept);
     if (isOurs(error, answer)) options.onError?.(error, request);
   }
   try {

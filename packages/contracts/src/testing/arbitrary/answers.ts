@@ -1,5 +1,12 @@
 import type { LogPartial, LogResult, MetricPartial, QueryResult } from "@skald/logql";
-import { type BytesColumn, emptyReadStats, type Labels, paddingBytes } from "@skald/model";
+import {
+  type BytesColumn,
+  emptyReadStats,
+  type Labels,
+  paddingBytes,
+  type QueryPhases,
+  type ReadStats,
+} from "@skald/model";
 import fc from "fast-check";
 import type {
   QueryAnswer,
@@ -44,12 +51,13 @@ const rows = fc.array(
   },
 );
 
-const stats = fc.array(number, { minLength: 19, maxLength: 19 }).map((numbers) => {
-  const keys = Object.keys(emptyReadStats());
-  return Object.fromEntries(keys.map((key, i) => [key, numbers[i]])) as unknown as ReturnType<
-    typeof emptyReadStats
-  >;
-});
+const statKeys = Object.keys(emptyReadStats());
+const stats = fc
+  .array(number, { minLength: statKeys.length, maxLength: statKeys.length })
+  .map(
+    (numbers) =>
+      Object.fromEntries(statKeys.map((key, i) => [key, numbers[i]])) as unknown as ReadStats,
+  );
 
 const logPartial: fc.Arbitrary<LogPartial> = fc
   .tuple(rows, fc.array(rowLabels, { minLength: 1, maxLength: 3 }), fc.boolean())
@@ -185,7 +193,7 @@ const result: fc.Arbitrary<QueryResult | LogResult> = fc.oneof(
   logResult,
 );
 
-const queryStats = record<Omit<QueryAnswer["stats"], "subqueries" | "caches">>({
+const queryStats = record<Omit<QueryAnswer["stats"], "subqueries" | "caches" | "planSeconds">>({
   ingester: stats,
   store: stats,
   ingestersReached: number,
@@ -194,6 +202,7 @@ const queryStats = record<Omit<QueryAnswer["stats"], "subqueries" | "caches">>({
   queueSeconds: number,
   entriesReturned: number,
   shards: number,
+  phases: record<QueryPhases>({ find: number, scan: number, merge: number }),
 });
 
 export const arbitraryQueryAnswer: fc.Arbitrary<QueryAnswer> = record<QueryAnswer>({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatBytes, tooManyBytesRead } from "./query-run.js";
+import { formatBytes, tooManyBytesRead } from "./budget.js";
 
 const gib = 1024 ** 3;
 

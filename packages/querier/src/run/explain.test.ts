@@ -1,0 +1,62 @@
+import { afterAll, expect, it } from "@jest/globals";
+import type { QueryAnswer, ScanPlan } from "@skald/contracts";
+import type { ReadStats } from "@skald/model";
+import { makeDirectory, makeHead } from "@skald/scan/testing";
+import { LocalScanner } from "../testing/local-scanner.js";
+import { querierOf } from "../testing/querier.js";
+import { never, request, sampleSegments, tenRows } from "../testing/requests.js";
+import { explainScan } from "./explain.js";
+import type { QueryRun } from "./query-run.js";
+
+const directory = makeDirectory();
+const segments = sampleSegments(directory.path);
+const scans = new LocalScanner();
+afterAll(() => {
+  scans.close();
+  directory.remove();
+});
+
+const bytesOf = ({ headBytes, decompressedBytes }: ReadStats) => headBytes + decompressedBytes;
+const readBy = ({ stats }: QueryAnswer) => bytesOf(stats.ingester) + bytesOf(stats.store);
+const maxMs = 60_000;
+
+it.each([
+  ["{app=`a`}", 1],
+  ["{app=`a`} |= `a5`", 1],
+  ["{app=`a`} |= `no such text`", 1],
+  ["sum(count_over_time({app=`a`}[2s]))", 1],
+  ["sum(count_over_time({app=`a`} |= `a` [2s]))", 1],
+  ["sum(rate({app=`a`} |= `a` [1s])) / sum(count_over_time({app=`a`} |= `1` [1s]))", 2],
+])("says for %s what is read", async (query, scanned) => {
+  const head = makeHead(tenRows("a", 60), { id: "head" });
+  const querier = querierOf(scans, { ingester: [head], store: segments });
+  const asked = request(query, {}, { limit: 1000 });
+  const explained = await querier.run("explain", { ...asked, maxMs }, never);
+  expect(explained).toHaveLength(scanned);
+  expect(explained.every(({ isExact }) => isExact)).toBe(true);
+  const bytes = explained.reduce((sum, one) => sum + one.bytes, 0);
+  expect(bytes).toBe(readBy(await querier.run("query", asked, never)));
+  for (const { blocks, blocksToRead, sources } of explained) {
+    expect(blocksToRead).toBeLessThanOrEqual(blocks);
+    expect(sources).toBe(7);
+  }
+});
+
+it("counts what it did not come to as more than it may be, and says so", async () => {
+  const within = new AbortController();
+  const run = {
+    ...{ threads: 1, lanes: 1 },
+    measure: (_task, _plan, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        within.abort();
+      }),
+  } as Pick<QueryRun, "threads" | "lanes" | "measure"> as QueryRun;
+  const [ref] = segments;
+  const source = { ref: ref!, side: "store", sequence: 0, older: [] } as const;
+  const plan = request("{app=`a`}").plan as ScanPlan;
+  const signals = { within: within.signal, signal: new AbortController().signal };
+  const found = await explainScan({ plan, sources: [source] }, run, signals);
+  expect(found).toMatchObject({ blocks: 0, sources: 1, isExact: false });
+  expect(found.bytes).toBeGreaterThan(ref!.sizeBytes);
+});
