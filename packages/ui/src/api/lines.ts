@@ -28,6 +28,12 @@ export interface Stats {
   readonly bytes: number;
   readonly lines: number;
   readonly seconds: number;
+  /** What Skald says beside the statistics of Loki; undefined where another server answers. */
+  readonly skald?: {
+    readonly phases: Readonly<Record<string, number>>;
+    readonly blocks: Readonly<Record<string, number>>;
+    readonly bytesToRead: number;
+  };
 }
 
 export interface LinesAnswer {
@@ -61,6 +67,7 @@ interface RawStats {
     readonly totalLinesProcessed?: number;
     readonly execTime?: number;
   };
+  readonly skald?: NonNullable<Stats["skald"]>;
 }
 
 interface RawAnswer<Result> {
@@ -152,6 +159,7 @@ function statsOf(raw: RawStats | undefined): Stats {
     bytes: totalBytesProcessed,
     lines: totalLinesProcessed,
     seconds: execTime,
+    ...(raw?.skald !== undefined && { skald: raw.skald }),
   };
 }
 

@@ -1,6 +1,43 @@
 import { callJson } from "./client.js";
 import type { Span } from "./fields.js";
 
+/** What a query will read, by indexes and headers alone. */
+export interface Explanation {
+  readonly kind: string;
+  readonly parts: readonly ExplainedPart[];
+  readonly cached: boolean;
+  readonly exact: boolean;
+  /** The limit that will refuse the query. */
+  readonly refusedBy?: string | null;
+}
+
+interface ExplainedPart {
+  readonly selector: string;
+  readonly streams: number;
+  readonly entries: number;
+  readonly bytes: number;
+  readonly blocks: number;
+  readonly blocksToRead: number;
+  readonly bytesToRead: number;
+  readonly answeredBy: "headers" | "scan";
+}
+
+/** The explanation of a query; undefined where the server has none to give. */
+export async function fetchExplanation(
+  query: string,
+  span: Span,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<Explanation | undefined> {
+  const params = { query, start: span.startNs, end: span.endNs, limit, direction: "backward" };
+  try {
+    return await callJson<Explanation>("service/api/v1/explain", { params, signal });
+  } catch {
+    // The query itself says what is wrong with it.
+    return undefined;
+  }
+}
+
 export interface Holding {
   readonly streams: number;
   readonly bytes: number;

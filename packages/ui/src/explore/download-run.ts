@@ -1,7 +1,7 @@
 import { call } from "../api/client.js";
 import type { Span } from "../api/fields.js";
 import { fetchLines, type Line } from "../api/lines.js";
-import { fetchHolding } from "../api/stats.js";
+import { fetchExplanation, fetchHolding } from "../api/stats.js";
 import { Paging } from "../lines/paging.js";
 import { copyText } from "../lines/selection.js";
 import { saveFile } from "../parts/file.js";
@@ -100,9 +100,12 @@ async function openTarget(name: string): Promise<Target> {
 
 /** Parts of the range with about 64 MB each, oldest first. */
 async function slicesOf(query: string, span: Span, signal: AbortSignal): Promise<Span[]> {
+  const explained = await fetchExplanation(query, span, 1, signal);
   const expr = tryParse(query);
   const log = expr === undefined ? undefined : logIn(expr);
-  const bytes = log === undefined ? 0 : (await fetchHolding(selectorText(log), span, signal)).bytes;
+  const bytes =
+    explained?.parts.reduce((sum, part) => sum + part.bytesToRead, 0) ??
+    (log === undefined ? 0 : (await fetchHolding(selectorText(log), span, signal)).bytes);
   const count = BigInt(Math.min(slicesMax, Math.max(1, Math.ceil(bytes / sliceBytes))));
   const [from, to] = [BigInt(span.startNs), BigInt(span.endNs)];
   const edge = (at: bigint) => String(from + ((to - from) * at) / count);

@@ -3,9 +3,9 @@ import { printQuery } from "@skald/logql/syntax";
 import { currentTenant } from "../api/client.js";
 import type { Span } from "../api/fields.js";
 import { fetchInstant, type Line } from "../api/lines.js";
-import { fetchHolding } from "../api/stats.js";
+import { fetchExplanation } from "../api/stats.js";
 import { parsedOf } from "../lines/row.js";
-import { countable, selectorText } from "../query/derive.js";
+import { countable } from "../query/derive.js";
 
 export interface ValueCount {
   readonly value: string;
@@ -50,7 +50,8 @@ export async function countValues(
   if (known !== undefined) return known;
   const query = countQuery(field, log, span, limit);
   if (!all) {
-    const { bytes } = await fetchHolding(selectorText(log), span, signal);
+    const explained = await fetchExplanation(query, span, limit, signal);
+    const bytes = explained?.parts.reduce((sum, part) => sum + part.bytesToRead, 0) ?? 0;
     if (bytes > bytesMax) return countShown(field, shown, limit);
   }
   const { series } = await fetchInstant({ query, time: span.endNs }, signal);

@@ -75,7 +75,7 @@ export function buildFrontend(
         parse: (request) => queries.read("patterns", request),
       }),
       ...drilldown,
-      ...(config.ui.enabled ? uiRoutes({ config: uiConfigOf(config, build.version) }) : []),
+      ...(config.ui.enabled ? uiRoutes({ config: uiConfigOf(config, build.productVersion) }) : []),
     ],
     socketRoutes: tails.socketRoutes,
   };
