@@ -81,7 +81,8 @@ function selection() {
   const hasPath = asked.some((one) => !one.startsWith("-"));
   if (isDocker) return hasPath ? asked : [...asked, "packages/test/dist/docker.test"];
   if (isInterface) return hasPath ? asked : [...asked, "packages/test/dist/ui/"];
-  const others = ["/node_modules/", isCluster ? "/packages/test/dist/ui/" : "/packages/test/"];
+  const own = ["/packages/test/dist/ui/", "/packages/test/dist/docker.test"];
+  const others = ["/node_modules/", ...(isCluster ? own : ["/packages/test/"])];
   const ignored = others.map((one) => `--testPathIgnorePatterns=${one}`);
   if (isCluster) return hasPath ? asked : [...asked, "packages/test/", ...ignored];
   return hasPath ? asked : [...asked, ...ignored];

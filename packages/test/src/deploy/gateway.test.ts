@@ -134,9 +134,16 @@ describe("nginx by the routes", () => {
       let answer = await ask();
       for (let i = 0; i < 30 && route.once === true && answer.status === 502; i++)
         answer = await ask();
-      const wanted = isRefused(route, method) ? [403, refusal] : [200, route.service];
+      const name = path === "/" ? "OK\n" : route.service;
+      const wanted = isRefused(route, method) ? [403, refusal] : [200, name];
       expect([method, path, answer.status, await answer.text()]).toEqual([method, path, ...wanted]);
     }
+  });
+
+  needs("nginx")("leads browsers to the web interface", async () => {
+    const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    const { status, headers: found } = await fetch(`${url}/`, { headers, redirect: "manual" });
+    expect([status, found.get("location")]).toEqual([302, "/ui/"]);
   });
 
   needs("nginx")(

@@ -29,7 +29,14 @@ export default function System() {
           <RingView key={path} {...{ name, path }} />
         ))}
       </div>
-      <Deletes />
+      {config.value.deletes ? (
+        <Deletes />
+      ) : (
+        <section>
+          <h2>Deletes</h2>
+          <p class="dim">Off. The key compactor.retention_enabled turns them on.</p>
+        </section>
+      )}
       <h2>Limits of this tenant</h2>
       <Text load={fetchLimits} label="Limits" />
       <h2>Configuration that differs from the defaults</h2>
