@@ -27,9 +27,9 @@ const parts = Array.from({ length: partCount }, (_, i) => ({
   to: (i + 1) / partCount,
 }));
 
-/** The blocks that each part of a query reads. */
-function blocksOfParts(query: string): number[][] {
-  const plan = logPlan(query);
+/** The blocks that each part of a count reads, or of a log query. */
+function blocksOfParts(selector: string, isLog = false): number[][] {
+  const plan = isLog ? logPlan(selector) : leafOf(`count_over_time(${selector} [1h])`);
   return parts.map((part) => {
     const view = viewOf(source, { ref: segment, sequence: 0, part }, plan);
     return candidatesOf(view, rangeOf(plan)).map(({ block }) => block);
@@ -37,6 +37,14 @@ function blocksOfParts(query: string): number[][] {
 }
 
 describe("parts of a segment", () => {
+  it("hold all blocks of an app in one or two for log queries, which stop at their limit", () => {
+    for (const app of [0, 7, 39]) {
+      const found = blocksOfParts(`{app="app-${app}"}`, true).filter((blocks) => blocks.length > 0);
+      expect(found.length).toBeLessThanOrEqual(2);
+      expect(found.flat()).toHaveLength(rowsPerApp / 2);
+    }
+  });
+
   it.each([0, 7, 39])("hold an eighth of the blocks of app %s each", (app) => {
     const found = blocksOfParts(`{app="app-${app}"}`);
     expect(found.map(({ length }) => length)).toEqual(parts.map(() => 1));

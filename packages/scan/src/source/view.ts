@@ -57,7 +57,7 @@ export function viewOf(
   if (shard !== undefined) {
     selected = selected.filter((stream) => isInShard(shard, source.streams.text(stream)));
   }
-  const blocks = blocksOfPart(source, selected, part);
+  const blocks = blocksOfPart(source, "log" in plan ? undefined : selected, part);
   const byBlock = new Map<number, Uint32Array>();
   const found = skipped && skipRows(source, skipped, selected, blocks);
   const excluded =
@@ -85,15 +85,16 @@ export function viewOf(
 
 /**
  * The blocks of a part of a source. Parts are shares of the blocks that hold selected streams, because these lie next to each other:
- * of shares of all blocks most would hold none, and one would hold them all.
+ * of shares of all blocks most would hold none, and one would hold them all. That is what a log query wants: without `selected` the
+ * shares are those of all blocks, because each part that has rows looks for as many as the limit allows.
  */
 function blocksOfPart(
   { blockCount, blocksOf }: Source,
-  selected: Uint32Array,
+  selected: Uint32Array | undefined,
   part: NonNullable<ScanSource["part"]>,
 ): BlockRange {
   const isWhole = part.from === 0 && part.to === 1;
-  const wanted = isWhole ? undefined : blocksOf?.(selected);
+  const wanted = isWhole || selected === undefined ? undefined : blocksOf?.(selected);
   if (wanted === undefined) {
     return { from: Math.floor(blockCount * part.from), to: Math.floor(blockCount * part.to) };
   }
