@@ -97,7 +97,7 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
   };
 }
 
-/** A push is sent in messages of about this at most: a server takes no more than 4 MB unless it is told to. */
+/** The largest message of a push, about: by default a server takes no more than 4 MB. */
 const maxPushBytes = 2 * 1024 * 1024;
 
 /** Sends a push in as many messages as it takes. A batch for several ingesters is encoded once. */

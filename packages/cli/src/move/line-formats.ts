@@ -47,7 +47,7 @@ export class LineParser {
     for (const parse of this.#given) {
       const found = parse(text, nowMs);
       if (found === undefined) continue;
-      // Nothing that was tried before takes such lines, but for objects, which several formats have.
+      // No format that was tried before takes such lines. Objects are the exception: several formats have them.
       this.#last = parse === parseJson ? undefined : parse;
       return found;
     }

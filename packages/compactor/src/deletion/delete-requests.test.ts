@@ -378,7 +378,7 @@ describe("redaction", () => {
     const before = ids();
     await deletes.redact(options, owns);
     expect([await textOf(store), await readFile(path, "utf8")].join()).not.toContain("secret");
-    // Every process reads a list that is the same but for the text.
+    // Every process reads the same list with another text.
     const other = await ready(store, clock);
     for (const one of [{ deletes, active, statuses, ids }, other]) {
       expect([one.ids(), one.statuses()]).toEqual([before, ["processed", "received"]]);

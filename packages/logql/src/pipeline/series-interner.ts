@@ -256,7 +256,7 @@ const maxShapeGroups = 8;
 const shapeCodes = { ofStream: 0, value: 1, deleted: 15 } as const;
 const wordBytes = 4;
 const maxValueBytes = 2 * wordBytes;
-/** After so many looks at least half of them must have found something, or nobody looks any more. */
+/** When this many looks are done, at least half of them must have found something; else looking ends. */
 const triedLooks = 1024;
 
 /**

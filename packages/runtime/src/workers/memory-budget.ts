@@ -168,7 +168,7 @@ export class MemoryShare {
   #mayHave(pages: number): boolean {
     const { id, maxPages, mayWait } = this.#ref;
     const words = this.#words;
-    // Whoever is the first of all waits for nobody.
+    // The first of all waits for nobody.
     if (Atomics.load(words, first) === id) return true;
     const held = Atomics.load(this.#ofTenant, total) + pages;
     const isShared = mayWait && Atomics.load(words, tenants) > 1;

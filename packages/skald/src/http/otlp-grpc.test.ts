@@ -90,7 +90,7 @@ describe("the exporter of OpenTelemetry", () => {
     expect(await linesOf("t2", `{service_name="${service}"}`)).toEqual([]);
   });
 
-  it("is told of a tenant that is missing, or that is none", async () => {
+  it("learns that a tenant is missing, or is none", async () => {
     const none = await exportLines(served.grpcPort, ["x"]);
     expect([none.code, none.error?.code, none.error?.message]).toEqual([
       ...[1, 16, expect.stringContaining("no org id")],
@@ -101,7 +101,7 @@ describe("the exporter of OpenTelemetry", () => {
     ]);
   });
 
-  it("is told which lines were refused; the others are stored", async () => {
+  it("learns which lines were refused; the others are stored", async () => {
     const lines = ["short", "x".repeat(2000)];
     const { error } = await exportLines(served.grpcPort, lines, { tenant: "t3" });
     expect([error?.code, error?.message]).toEqual([
@@ -110,7 +110,7 @@ describe("the exporter of OpenTelemetry", () => {
     expect(await linesOf("t3", '{service_name="shop"}')).toEqual(["short"]);
   });
 
-  it("is told when the rate of its tenant is used up, and when to send again", async () => {
+  it("learns when the rate of its tenant is used up, and when to send again", async () => {
     const burst = ["-distributor.ingestion-burst-size-mb=0.01"];
     const limited = await startProcess([...burst, "-distributor.ingestion-rate-limit-mb=0.01"]);
     try {
