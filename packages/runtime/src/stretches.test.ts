@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
+import { until } from "@skald/testkit";
 import { markWork, type Stretch, StretchRecorder } from "./stretches.js";
 
 let recorder: StretchRecorder | undefined;
@@ -30,14 +30,13 @@ function longest(seen: readonly Stretch[]): Stretch | undefined {
 describe("StretchRecorder", () => {
   it("names the work that blocked the thread, and how long", async () => {
     const seen = record();
-    await sleep(50);
     markWork("short", "a");
     block(5);
     markWork("long", "b", "/x?query=1");
     block(200);
     markWork("later", "c");
     block(5);
-    await sleep(30);
+    await until(() => seen.length > 0);
     const found = longest(seen);
     expect(found).toMatchObject({ route: "long", tenant: "b", queryHash: expect.any(Number) });
     expect(found?.ms).toBeGreaterThan(100);
@@ -46,9 +45,11 @@ describe("StretchRecorder", () => {
   it("blames no request for work that none began", async () => {
     const seen = record();
     markWork("before", "a");
-    await sleep(60);
+    block(50);
+    await until(() => seen.length > 0);
+    const before = seen.length;
     block(200);
-    await sleep(30);
+    await until(() => seen.length > before);
     expect(longest(seen)).toMatchObject({ route: "other", tenant: "", queryHash: undefined });
   });
 

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
 import { markWork } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
+import { until } from "@skald/testkit";
 import { grpcObservers, requestObserver, stretchRecorder } from "./request-metrics.js";
 
 const sizes = { requestBytes: undefined, responseBytes: undefined };
@@ -16,11 +16,10 @@ describe("stretchRecorder", () => {
     const recorder = stretchRecorder(metrics, log);
     recorder.start();
     try {
-      await sleep(30);
       markWork("service_api_v1_query", "shop", "/service/api/v1/query?query=x");
       const before = process.cpuUsage();
       while (process.cpuUsage(before).user < 200_000);
-      await sleep(30);
+      await until(() => lines.length > 0);
     } finally {
       recorder.stop();
     }

@@ -31,7 +31,7 @@ describe.each(overlays)("%s", (folder) => {
 });
 
 describe("the cluster", () => {
-  it("has two pods of every service at least, but for Redis", () => {
+  it("has at least two pods of every service except Redis", () => {
     const least = (name: string) =>
       ofKind(cluster, "HorizontalPodAutoscaler").find((one) => nameOf(one) === name);
     const few = workloadsOf(cluster).filter((object) => {

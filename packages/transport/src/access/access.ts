@@ -104,7 +104,7 @@ export class Access {
     const { tenancy } = this.#options;
     if (tenants === undefined) return;
     if (tenancy.authEnabled && (headers[tenantHeader] ?? "") === "") {
-      // What needs no tenant goes on without; all else is refused for the want of one.
+      // A request that needs no tenant goes on without one; every other is refused.
       if (tenants.size === 1) headers[tenantHeader] = [...tenants][0] as string;
       return;
     }

@@ -4,7 +4,7 @@ import { decodeStreams, fetchLines, type Line, type RawStream } from "./lines.js
 export interface TailEvents {
   /** Lines in the order in which they came; `first` says that they are the first of a connection. */
   onLines(lines: Line[], first: boolean): void;
-  /** The server left so many lines out, because this page is too slow for them. */
+  /** How many lines the server left out because this page is too slow for them. */
   onDropped(count: number): void;
   /** A connection ended: why, and in how many ms the next one is tried; undefined once it is there again. */
   onBroken(reason: string | undefined, retryMs: number): void;

@@ -133,7 +133,7 @@ let first = "";
 let firstAt = 0;
 const sequenceMs = 1000;
 
-/** Does what a key stands for; keys typed into a field are left to it, but for those with Ctrl or Alt. */
+/** Does what a key stands for. Keys typed into a field belong to the field, unless Ctrl or Alt is held. */
 export function onKey(event: KeyboardEvent): void {
   const typing = isTyping(event.target);
   const name = nameOf(event);

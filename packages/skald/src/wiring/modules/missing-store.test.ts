@@ -2,6 +2,7 @@ import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
+import { until } from "@skald/testkit";
 import { startProcess } from "../../testing/start-process.js";
 
 it("a process that starts while its store is not mounted is not ready until it is", async () => {
@@ -18,9 +19,7 @@ it("a process that starts while its store is not mounted is not ready until it i
   expect(await answer.text()).toMatch(/the object store in .* is not there; mount it, or delete/);
   rmSync(chunks, { recursive: true, force: true });
   renameSync(`${chunks}.away`, chunks);
-  while ((await fetch(`${second.url}/ready`)).status !== 200) {
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  await until(async () => (await fetch(`${second.url}/ready`)).status === 200);
   await second.stop();
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);

@@ -227,4 +227,4 @@ class FieldValues {
   }
 }
 
-if (maxFieldColumns > maxFields) throw new Error("a kernel cannot find so many fields");
+if (maxFieldColumns > maxFields) throw new Error("a kernel finds fewer fields than that");
