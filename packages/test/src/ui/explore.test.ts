@@ -1,14 +1,22 @@
 import { afterAll, beforeAll, describe, expect } from "@jest/globals";
 import { until } from "@skald/testkit";
-import type { Page } from "playwright-core";
 import { removeFolders, type TestServer } from "../testing/server.js";
 import { accessibilityFaults, closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
+import {
+  ask,
+  editor,
+  expectFewElements,
+  held,
+  open,
+  rows,
+  scrollUntil,
+  untilCount,
+} from "../testing/ui/page.js";
 import { emptySite, fill, push } from "../testing/ui/site.js";
 
 const lines = 20_000;
 /** One page of lines. */
 const pageLines = 1000;
-const maxElements = 1500;
 const maxRequests = 6;
 let site: TestServer;
 
@@ -24,29 +32,9 @@ afterAll(async () => {
 });
 
 const url = () => site.url;
-const rows = (page: Page) => page.locator(".list .row:visible");
-const count = (page: Page) => page.locator("#count");
-const editor = (page: Page) => page.locator("#query");
-
-/** Opens a query over the last hour and waits for its lines. */
-async function open(page: Page, query: string): Promise<void> {
-  await page.goto(`/ui/explore?q=${encodeURIComponent(query)}&from=now-1h&to=now`);
-  await rows(page).first().waitFor();
-}
-
-/** Replaces the query as a user does, and runs it. */
-async function ask(page: Page, query: string): Promise<void> {
-  await editor(page).fill(query);
-  await page.keyboard.press("Enter");
-}
-
-async function untilCount(page: Page, text: string | RegExp): Promise<void> {
-  await count(page).filter({ hasText: text }).waitFor();
-}
-
 describe("explore", () => {
   inBrowser("opens with a query that has lines", url, async (page) => {
-    await page.goto("/");
+    await page.goto("");
     await untilCount(page, "1,000 newest of 20,000");
     expect(new URL(page.url()).pathname).toBe("/ui/explore");
     expect(await editor(page).inputValue()).toMatch(/^\{\w+=~"\.\+"\}$/);
@@ -62,7 +50,7 @@ describe("explore", () => {
     page.on("response", (response) => {
       if (/query_range\?query=%7B/.test(response.url())) hasLines = true;
     });
-    await page.goto(`/ui/explore?q=${encodeURIComponent('{app="web"}')}&from=now-1h&to=now`);
+    await page.goto(`ui/explore?q=${encodeURIComponent('{app="web"}')}&from=now-1h&to=now`);
     await rows(page).first().waitFor();
     expect(hasLines).toBe(true);
     expect(asked.length > maxRequests ? asked : []).toEqual([]);
@@ -99,12 +87,9 @@ describe("explore", () => {
 
   inBrowser("loads more lines while one scrolls, and holds few elements", url, async (page) => {
     await open(page, '{env="prod"}');
-    const list = page.locator(".list");
-    const held = () => list.getAttribute("aria-rowcount").then(Number);
-    expect(await held()).toBe(pageLines);
+    expect(await held(page)).toBe(pageLines);
     for (let want = 2 * pageLines; want <= 4 * pageLines; want += pageLines) {
-      await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-      await until(async () => (await held()) >= want);
+      await scrollUntil(page, want);
       await expectFewElements(page);
     }
     const shown = await rows(page).evaluateAll((all) =>
@@ -147,10 +132,6 @@ describe("explore", () => {
     await page.getByRole("dialog").waitFor();
   });
 });
-
-async function expectFewElements(page: Page): Promise<void> {
-  expect(await page.locator("*").count()).toBeLessThan(maxElements);
-}
 
 describe("every look", () => {
   for (const colorScheme of ["dark", "light"] as const)

@@ -3,7 +3,13 @@ import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { noteProgram } from "@skald/testkit";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 
 /** Chromium by its names, below the folders of PATH; the variable CHROMIUM has the path of another. */
 const program =
@@ -20,6 +26,8 @@ export const hasBrowser = program !== undefined;
 export interface BrowserTest {
   /** Such as the size of the window and the colour scheme. */
   readonly context?: BrowserContextOptions;
+  /** JavaScript that runs in each page before the page's own. */
+  readonly prepare?: string;
   /** Errors of the console that the test makes on purpose. */
   readonly expects?: RegExp;
 }
@@ -33,7 +41,7 @@ export function inBrowser(
   name: string,
   urlOf: () => string,
   run: (page: Page) => Promise<void>,
-  { context: options = {}, expects }: BrowserTest = {},
+  { context: options = {}, expects, prepare }: BrowserTest = {},
 ): void {
   noteProgram("chromium", program);
   if (program === undefined) {
@@ -47,28 +55,41 @@ export function inBrowser(
   it(name, async () => {
     const context = await (await openBrowser()).newContext({
       ...{ viewport: { width: 1440, height: 900 }, timezoneId: "UTC", locale: "en-GB" },
-      ...{ baseURL: urlOf(), ...options },
+      ...{ permissions: ["clipboard-read", "clipboard-write"] },
+      ...{ baseURL: new URL("./", `${urlOf()}/`).href, ...options },
     });
     try {
-      const page = await context.newPage();
-      const { host } = new URL(urlOf());
-      const errors: string[] = [];
-      const foreign: string[] = [];
-      page.on("console", (message) => {
-        if (message.type() === "error") errors.push(`${message.text()} ${message.location().url}`);
-      });
-      page.on("pageerror", (error) => errors.push(String(error)));
-      page.on("request", (request) => {
-        const url = new URL(request.url());
-        if (url.protocol !== "data:" && url.host !== host) foreign.push(request.url());
-      });
-      await run(page);
-      expect(errors.filter((text) => expects?.test(text) !== true)).toEqual([]);
-      expect(foreign).toEqual([]);
+      context.setDefaultTimeout(statesWithinMs);
+      if (prepare !== undefined) await context.addInitScript({ content: prepare });
+      const seen = watch(context, new URL(urlOf()).host);
+      await run(await context.newPage());
+      expect(seen.errors.filter((text) => expects?.test(text) !== true)).toEqual([]);
+      expect(seen.foreign).toEqual([]);
     } finally {
       await context.close();
     }
   });
+}
+
+/** Longer than any state takes on a busy machine. */
+const statesWithinMs = 120_000;
+
+/** Notes what no page of a test may do: errors, and requests to other hosts. */
+function watch(context: BrowserContext, host: string): { errors: string[]; foreign: string[] } {
+  const errors: string[] = [];
+  const foreign: string[] = [];
+  const check = (address: string) => {
+    const url = new URL(address);
+    if (url.protocol !== "data:" && url.protocol !== "blob:" && url.host !== host)
+      foreign.push(address);
+  };
+  context.on("console", (message) => {
+    if (message.type() === "error") errors.push(`${message.text()} ${message.location().url}`);
+  });
+  context.on("weberror", (error) => errors.push(String(error.error())));
+  context.on("request", (request) => check(request.url()));
+  context.on("page", (page) => page.on("websocket", (socket) => check(socket.url())));
+  return { errors, foreign };
 }
 
 let browser: Promise<Browser> | undefined;
