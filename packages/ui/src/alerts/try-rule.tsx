@@ -5,6 +5,7 @@ import { isAbort } from "../api/client.js";
 import { fetchRange } from "../api/lines.js";
 import type { MetricChartProps } from "../chart/metric-chart.js";
 import { type Drawn, drawnSeries } from "../chart/series.js";
+import { loadPart } from "../parts/lazy.js";
 import { theme, zone } from "../state/explore.js";
 import { presets, resolveRange, stepFor } from "../state/range.js";
 
@@ -15,7 +16,9 @@ export function TryRule({ query }: { readonly query: string }) {
   const problem = useSignal("");
   const chart = useSignal<ComponentType<MetricChartProps> | undefined>(undefined);
   useEffect(() => {
-    void import("../chart/metric-chart.js").then((found) => (chart.value = found.default));
+    void loadPart(() => import("../chart/metric-chart.js")).then(
+      (found) => (chart.value = found.default),
+    );
   }, []);
   useEffect(() => {
     const asked = new AbortController();

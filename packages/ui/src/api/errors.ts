@@ -11,7 +11,7 @@ export interface Trouble {
 }
 
 /** Waits between attempts: 1, 2, 4, 8, 16, then 30 seconds. */
-function backoffMs(attempt: number): number {
+export function backoffMs(attempt: number): number {
   return Math.min(30_000, 1000 * 2 ** attempt);
 }
 

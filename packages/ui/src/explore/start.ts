@@ -6,13 +6,15 @@ import { isAbort } from "../api/client.js";
 import { troubleOf } from "../api/errors.js";
 import { fetchLabels } from "../api/fields.js";
 import { fetchVolume } from "../api/stats.js";
+import { loadPart } from "../parts/lazy.js";
 import { loadConfig, loadLimits } from "../state/config.js";
 import { draft, navigate, regexChecked, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
 
 /** Loads the check of regular expressions when nothing else is to be done: it is larger than the page. */
 function loadRegexWhenIdle(): void {
-  const load = () => void import("@skald/logql/regex").then(() => (regexChecked.value = true));
+  const load = () =>
+    void loadPart(() => import("@skald/logql/regex")).then(() => (regexChecked.value = true));
   if (typeof requestIdleCallback === "function") requestIdleCallback(load, { timeout: 10_000 });
   else setTimeout(load, 3000);
 }

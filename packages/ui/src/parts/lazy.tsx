@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
+import { backoffMs } from "../api/errors.js";
 
 interface LazyProps<Props> {
   readonly load: () => Promise<{ readonly default: ComponentType<Props> }>;
@@ -12,12 +13,26 @@ export function Lazy<Props extends object>({ load, props }: LazyProps<Props>) {
   const part = useSignal<ComponentType<Props> | undefined>(undefined);
   const problem = useSignal("");
   useEffect(() => {
-    load().then(
+    void loadPart(load, () => (problem.value = notLoaded)).then(
       (found) => (part.value = found.default),
-      () => (problem.value = "This part could not be loaded. Load the page again."),
     );
   }, [load]);
   const Part = part.value;
-  if (problem.value !== "") return <p class="nothing">{problem.value}</p>;
-  return Part === undefined ? null : <Part {...props} />;
+  if (Part !== undefined) return <Part {...props} />;
+  return problem.value === "" ? null : <p class="nothing">{problem.value}</p>;
+}
+
+const notLoaded =
+  "The server does not give this part of the page. Trying again; if the server is newer than the page, load the page again.";
+
+/** Loads a part of the page, however often it takes: the server may be away for a while. */
+export async function loadPart<T>(load: () => Promise<T>, onFailure = () => {}): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await load();
+    } catch {
+      onFailure();
+    }
+    await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
+  }
 }

@@ -7,6 +7,7 @@ import { SeriesLegend, SeriesName } from "../chart/legend.js";
 import type { ChartMode, MetricChartProps } from "../chart/metric-chart.js";
 import { drawnSeries } from "../chart/series.js";
 import { formatValue } from "../parts/format.js";
+import { loadPart } from "../parts/lazy.js";
 import { theme, zone } from "../state/explore.js";
 import { formatTime } from "../state/range.js";
 
@@ -29,7 +30,9 @@ export default function MetricView() {
     return chosen.value.size === 0 ? series : series.filter(({ key }) => chosen.value.has(key));
   });
   useEffect(() => {
-    void import("../chart/metric-chart.js").then((found) => (chart.value = found.default));
+    void loadPart(() => import("../chart/metric-chart.js")).then(
+      (found) => (chart.value = found.default),
+    );
   }, []);
   const Chart = chart.value;
   const metric = answer.value?.metric;
