@@ -1,4 +1,4 @@
-import zlib, { gunzipSync, inflateRawSync } from "node:zlib";
+import zlib, { gunzipSync, inflateRawSync, inflateSync } from "node:zlib";
 import {
   decodeSnappyProtobufPush,
   KernelError,
@@ -48,12 +48,7 @@ export function decodeBody(
   limitBytes: number = maxDecodedBytes,
   take?: TakeBytes,
 ): RawPush {
-  const limits: RawPushLimits = {
-    maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes),
-    maxStreams,
-    maxRows,
-    maxPairs,
-  };
+  const limits = pushLimits(limitBytes);
   const { format, otlp } = input;
   const body = inflate(input, limits.maxDecodedBytes);
   try {
@@ -70,6 +65,19 @@ export function decodeBody(
   }
 }
 
+/** The bounds of one push of at most `limitBytes` in memory. */
+export function pushLimits(limitBytes: number): RawPushLimits {
+  return {
+    maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes),
+    maxStreams,
+    maxRows,
+    maxPairs,
+  };
+}
+
+/** `deflate` of pushes is the bare format; other agents mean what HTTP does: `zlib`, or the bare format. */
+export type BodyEncoding = PushEncoding | "zlib";
+
 /** A body of any size may inflate to this size. */
 const freeBytes = 32 * 1024 * 1024;
 const minChunkBytes = 16 * 1024;
@@ -79,7 +87,10 @@ const gzipFrameBytes = 18;
 const maxRatio = 32;
 
 /** Undoes the content encoding of a push; throws too_large as soon as more than `limitBytes`, or too many times its size, come out. */
-function inflate({ encoding, body }: PushBody, limitBytes: number): Uint8Array {
+export function inflate(
+  { encoding, body }: { readonly encoding: BodyEncoding; readonly body: Uint8Array },
+  limitBytes: number,
+): Uint8Array {
   if (encoding === "identity") {
     if (body.length > limitBytes) throw decodedTooLarge(limitBytes);
     return body;
@@ -100,7 +111,13 @@ function inflate({ encoding, body }: PushBody, limitBytes: number): Uint8Array {
   }
 }
 
-const inflaters = { gzip: gunzip, deflate: inflateRaw, zstd: unzstd, lz4: decodeLz4 } as const;
+const inflaters = {
+  gzip: gunzip,
+  deflate: inflateRaw,
+  zlib: inflateZlib,
+  zstd: unzstd,
+  lz4: decodeLz4,
+} as const;
 
 /** The body states its size at its end, so an honest one comes out in one piece and nothing is copied. */
 function gunzip(body: Uint8Array, maxBytes: number): Uint8Array {
@@ -121,6 +138,15 @@ function inflateRaw(body: Uint8Array, maxBytes: number): Uint8Array {
   return inflateRawSync(body, { maxOutputLength: maxBytes, chunkSize });
 }
 
+/** Many clients leave the header of zlib out. */
+function inflateZlib(body: Uint8Array, maxBytes: number): Uint8Array {
+  const [first = 0, second = 0] = body;
+  const hasHeader = (first & 15) === 8 && ((first << 8) | second) % 31 === 0;
+  if (!hasHeader) return inflateRaw(body, maxBytes);
+  const chunkSize = guessedChunkBytes(body, maxBytes);
+  return inflateSync(body, { maxOutputLength: maxBytes, chunkSize });
+}
+
 function unzstd(body: Uint8Array, maxBytes: number): Uint8Array {
   // Node 20 lacks it, and a named import would keep the program from starting there.
   if (zlib.zstdDecompressSync === undefined)
@@ -136,7 +162,7 @@ function guessedChunkBytes(body: Uint8Array, maxBytes: number): number {
   return Math.max(minChunkBytes, Math.min(body.length * 10, maxGuessedChunkBytes, maxBytes));
 }
 
-function inflatesTooMuch(encoding: PushEncoding, maxBytes: number): SkaldError {
+function inflatesTooMuch(encoding: BodyEncoding, maxBytes: number): SkaldError {
   return tooLarge(
     `request body too large: its ${encoding} inflates to more than ${maxBytes} bytes; beyond ${freeBytes} bytes at most ${maxRatio} times the size of the body is accepted, send less in one push`,
   );

@@ -1,6 +1,6 @@
 import { invalidArgument } from "@skald/model";
 import { sequenceLength } from "../columns/metadata.js";
-import type { TextArena } from "./columns.js";
+import type { TextArena } from "../columns/push-rows.js";
 import { FieldReader } from "./proto-fields.js";
 
 /** The numbers of the fields of an AnyValue, of which one is set; 0 for none. */

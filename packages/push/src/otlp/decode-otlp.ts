@@ -25,7 +25,7 @@ import {
   valueKind,
   valueTooDeep,
 } from "./any-value.js";
-import { OtlpColumns, SharedPairs, TextArena } from "./columns.js";
+import { PushRows, SharedPairs, TextArena } from "../columns/push-rows.js";
 import { FieldReader, RecordFields, recordField } from "./proto-fields.js";
 
 /** Metadata names of the fields of records and scopes that are no attributes. */
@@ -86,7 +86,7 @@ class OtlpDecoder {
   readonly #mapping: CompiledMapping;
   readonly #receivedMs: number | undefined;
   #untimed = 0;
-  readonly #columns: OtlpColumns;
+  readonly #columns: PushRows;
   readonly #values: AnyValues;
   readonly #names: Readonly<Record<FieldName, number>>;
   #resource = new SharedPairs();
@@ -105,7 +105,7 @@ class OtlpDecoder {
     this.#bodyEnd = arena.end;
     this.#mapping = compileMapping(reading.mapping);
     this.#receivedMs = reading.receivedMs;
-    this.#columns = new OtlpColumns(arena.end, limits, take);
+    this.#columns = new PushRows(arena.end, limits, take);
     this.#values = new AnyValues(arena.bytes, arena);
     this.#names = writeNames(arena);
   }

@@ -291,7 +291,11 @@ describe("a body", () => {
     ],
     ['{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":"text"}]}]}]}', /expected '\{'/],
     [`{"a":${"[".repeat(100_000)}`, /256 levels of nesting/],
-    ['{"a":"\u0001', /unexpected end of a string/],
+    ['{"a":"\u0001"}', /invalid character in a string/],
+    ['{"a":"x', /unexpected end of a string/],
+    ['{"a":"\\q"}', /invalid escape/],
+    ['{"a":01}', /expected '}'/],
+    ['{"a":NaN}', /expected a value/],
   ])("in JSON that is malformed is refused: %.60s", (text, want) => {
     const body = { ...otlpBody("otlp_json", requestOf([])), body: Buffer.from(text) };
     expect(() => decodeBody(body)).toThrow(want);

@@ -1,5 +1,5 @@
 import { invalidArgument } from "@skald/model";
-import type { TextArena } from "./columns.js";
+import type { TextArena } from "./push-rows.js";
 
 const mark = 0x22;
 const backslash = 0x5c;
@@ -15,17 +15,22 @@ export const maxOtlpJsonDepth = 256;
 export class JsonScanner {
   readonly bytes: Uint8Array;
   at = 0;
+  /** Where the text ends; nothing behind it is read. */
+  limit: number;
+  /** Whether the last string that was skipped has escapes. */
+  hasEscapes = false;
   /** Halves of the last whole number, without its sign. */
   low = 0;
   high = 0;
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
+    this.limit = bytes.length;
   }
 
   /** Skips white space and returns the byte behind it, or -1 at the end. */
   peek(): number {
-    for (; this.at < this.bytes.length; this.at++) {
+    for (; this.at < this.limit; this.at++) {
       const byte = this.bytes[this.at]!;
       if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte;
     }
@@ -151,7 +156,7 @@ export class JsonScanner {
     if (byte === mark) this.#skipString();
     else if (byte === 0x7b || byte === 0x5b) this.#skipList(byte, depth);
     else if (byte === 0x74 || byte === 0x66) this.bool();
-    else if (!this.acceptNull()) this.number();
+    else if (!this.acceptNull()) this.#skipNumber();
   }
 
   /** Throws unless only white space follows. */
@@ -189,15 +194,45 @@ export class JsonScanner {
 
   /** Skips the rest of a string. */
   skipText(): void {
-    for (; this.at < this.bytes.length; this.at++) {
-      const byte = this.bytes[this.at]!;
-      if (byte === backslash) this.at++;
-      else if (byte === mark) {
-        this.at++;
+    const { bytes, limit } = this;
+    this.hasEscapes = false;
+    let at = this.at;
+    for (; at < limit; at++) {
+      const byte = bytes[at]!;
+      if (byte === mark) {
+        this.at = at + 1;
         return;
       }
+      if (byte < firstPlain) break;
+      if (byte !== backslash) continue;
+      this.hasEscapes = true;
+      at++;
+      if (at < limit && !isEscape(bytes, at)) throw this.error("invalid escape");
     }
-    throw this.error("unexpected end of a string");
+    this.at = at;
+    throw this.error(at < limit ? "invalid character in a string" : "unexpected end of a string");
+  }
+
+  /** Skips a number as JSON has it. */
+  #skipNumber(): void {
+    this.accept(0x2d);
+    if (this.#digit() === 0) this.at++;
+    else this.#skipDigits();
+    if (this.bytes[this.at] === 0x2e) {
+      this.at++;
+      this.#skipDigits();
+    }
+    if (((this.bytes[this.at] ?? 0) | 0x20) !== 0x65) return;
+    this.at++;
+    const sign = this.bytes[this.at];
+    if (sign === 0x2b || sign === 0x2d) this.at++;
+    this.#skipDigits();
+  }
+
+  #skipDigits(): void {
+    const start = this.at;
+    while (this.#digit() >= 0) this.at++;
+    if (this.at === start) throw this.error("expected a value");
   }
 
   #escape(arena: TextArena): void {
@@ -237,6 +272,17 @@ export class JsonScanner {
   }
 }
 
+/** Whether what stands behind a backslash ends it well. */
+function isEscape(bytes: Uint8Array, at: number): boolean {
+  if (bytes[at] !== 0x75) return escapeLetters[bytes[at]!] === 1;
+  for (let i = at + 1; i <= at + 4; i++) {
+    const byte = bytes[i] ?? 0;
+    const letter = byte | 0x20;
+    if (!((byte >= 0x30 && byte <= 0x39) || (letter >= 0x61 && letter <= 0x66))) return false;
+  }
+  return true;
+}
+
 const escapes: Readonly<Record<string, number>> = {
   '"': 0x22,
   "\\": 0x5c,
@@ -247,6 +293,9 @@ const escapes: Readonly<Record<string, number>> = {
   r: 0x0d,
   t: 0x09,
 };
+
+const escapeLetters = new Uint8Array(0x80);
+for (const letter of Object.keys(escapes)) escapeLetters[letter.charCodeAt(0)] = 1;
 
 /** Digits, signs, the dot, and letters as in `1e9`, `NaN` and `-Infinity`. */
 function isNumberByte(byte: number): boolean {

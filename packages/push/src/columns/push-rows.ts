@@ -22,9 +22,12 @@ export class SharedPairs {
 }
 
 /** Collects the rows and streams of a push one by one. Throws too_large beyond the limits. */
-export class OtlpColumns {
+export class PushRows {
   rowCount = 0;
+  /** May be set back to drop pairs of the row that was not ended. */
   pairCount = 0;
+  /** After `finish`: the number that each row had when it was added; undefined where that is its place. */
+  order: Uint32Array | undefined;
   readonly #limits: RawPushLimits;
   #seconds: Float64Array;
   #nanos: Uint32Array;
@@ -161,6 +164,7 @@ export class OtlpColumns {
     const place = streamRowStart.slice();
     const order = new Uint32Array(rowCount);
     for (let row = 0; row < rowCount; row++) order[place[this.#rowStream[row]!]!++] = row;
+    this.order = order;
     const to: RowColumns = {
       seconds: new Float64Array(rowCount),
       nanos: new Uint32Array(rowCount),
