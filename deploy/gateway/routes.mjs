@@ -14,6 +14,10 @@ export const routes = [
   { ...clients("push"), pattern: "^/((loki|service)/api/v1|api/(prom|legacy))/push$" },
   { ...clients("push"), pattern: "^/otlp/v1/logs$" },
   {
+    ...clients("push by other protocols"),
+    pattern: "^/(insert/|elasticsearch(/|$)|services/collector(/|$)|api/v2/logs$|v1/input$)",
+  },
+  {
     ...clients("tail", "querier"),
     pattern: "^/((loki|service)/api/v1|api/(prom|legacy))/tail$",
     // A tail stays open for as long as the querier allows.

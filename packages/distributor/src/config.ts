@@ -80,4 +80,5 @@ export type PushLimits = Pick<
   | "block_ingestion_status_code"
   | "enforced_labels"
   | "otlp_config"
+  | "agent_label_fields"
 >;

@@ -15,10 +15,19 @@ import {
 } from "@skald/model";
 import {
   assembleBatchSteps,
+  type BodyEncoding,
+  type BulkPush,
   ByteCache,
+  type DoorBody,
+  type DoorFormat,
+  type DoorPush,
   decodeBody,
+  decodeDoor,
+  type FieldMapping,
+  type PieceOfBody,
   type PushBody,
   type PushStyle,
+  parseDoorEncoding,
   parsePushHeaders,
   rawOfBatch,
   resolveMetadataNames,
@@ -36,6 +45,7 @@ import {
   type PushResponse,
   pushResponse,
   rateLimited,
+  recordsResponse,
   refusalsOf,
   type StoredPush,
 } from "./push-response.js";
@@ -56,6 +66,12 @@ export interface DistributorOptions {
   readonly distributorCount?: () => number;
   /** Decodes bodies that would block this thread for long. Must reject as `decodeBody` throws. */
   readonly decodeInWorker?: (tenant: string, input: PushBody, maxBytes: number) => Promise<RawPush>;
+  /** The same for bodies of records; must reject as `decodeDoor` throws. */
+  readonly decodeRecordsInWorker?: (
+    tenant: string,
+    input: DoorBody,
+    maxBytes: number,
+  ) => Promise<DoorPush | BulkPush>;
   /** Is called for failures that are not the client's fault (500). */
   readonly onFailure?: (error: SkaldError, tenant: string) => void;
   /** Is called with rows that were stored; must copy what it keeps of them. */
@@ -75,10 +91,23 @@ export interface PushTargetOptions extends CallOptions {
 }
 
 /** A push as it came over HTTP. */
-export interface IncomingPush {
+export interface IncomingPush extends IncomingBody {
   readonly contentType: string | undefined;
-  readonly contentEncoding: string | undefined;
   readonly style: PushStyle;
+  /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
+  readonly backfillShard?: string;
+}
+
+/** Records of an agent that speaks neither Loki's push nor OTLP. */
+export interface IncomingRecords extends IncomingBody {
+  readonly format: DoorFormat;
+  readonly mapping: FieldMapping;
+  /** Given for a piece of a body. */
+  readonly piece?: PieceOfBody;
+}
+
+interface IncomingBody {
+  readonly contentEncoding: string | undefined;
   readonly body: Uint8Array;
   /** Memory to decode into. Nobody reads it any more once the push succeeded and the promises given to `hold` settled. */
   readonly take?: TakeBytes;
@@ -87,8 +116,6 @@ export interface IncomingPush {
   readonly inflated?: (bytes: number) => void;
   /** Whether the client has left: then nothing is stored, if it was not yet handed on. */
   readonly isGone?: () => boolean;
-  /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
-  readonly backfillShard?: string;
 }
 
 /** Larger bodies are decoded on another thread; decoding these takes about 5 ms of this one. */
@@ -98,7 +125,8 @@ const inlineBytes = {
   deflate: 256 * 1024,
   zstd: 256 * 1024,
   lz4: 256 * 1024,
-} as const;
+  zlib: 256 * 1024,
+} as const satisfies Record<BodyEncoding, number>;
 /** Small bodies may grow to this size on this thread; that takes about 5 ms. */
 const maxInlineDecodedBytes = 4 * 1024 * 1024;
 /** Once bodies have taken this long between two turns of the event loop, only tiny ones are still decoded on this thread. */
@@ -106,6 +134,7 @@ const maxDecodingMs = 8;
 const tinyBytes = 16 * 1024;
 /** How many times longer than protobuf a format takes to decode. */
 const otlpCost = 4;
+const recordsCost = 4;
 const jsonCost = 2;
 /** Bytes of the columns of a decoded push. */
 const bytesPerStream = 12;
@@ -151,11 +180,42 @@ export class Distributor implements Contract {
             }
           : { ...headers, body: request.body };
       checkBackfillShard(backfillShard);
-      const push = await this.#decode(tenant, body, request.take);
+      const push = await this.#decodePush(tenant, body, request.take);
       request.inflated?.(bytesOf(push));
-      return pushResponse(await this.#store({ tenant, body, push, backfillShard, hold, isGone }));
+      const isStamped = body.otlp !== undefined;
+      return pushResponse(
+        await this.#store({ tenant, body, push, isStamped, backfillShard, hold, isGone }),
+      );
     } catch (error) {
       if (error instanceof SkaldError && error.status === 500) onFailure?.(error, tenant);
+      return failedResponse(error);
+    }
+  }
+
+  /** Serves a body of records in the same way; the answer says what became of each. */
+  async pushRecords(tenant: string, request: IncomingRecords): Promise<PushResponse> {
+    const { format, mapping, piece, take, hold, isGone } = request;
+    try {
+      const encoding = parseDoorEncoding(request.contentEncoding);
+      const { body } = request;
+      const input = { format, encoding, body, mapping, ...(piece === undefined ? {} : { piece }) };
+      const records = await this.#decodeRecords(tenant, input, take);
+      const { push } = records;
+      request.inflated?.(bytesOf(push));
+      if (push.rowCount === 0) return recordsResponse(records);
+      return recordsResponse(
+        records,
+        await this.#store({
+          ...{ tenant, push, hold, isGone },
+          isStamped: true,
+          namesDropped: true,
+          backfillShard: undefined,
+        }),
+      );
+    } catch (error) {
+      if (error instanceof SkaldError && error.status === 500) {
+        this.#options.onFailure?.(error, tenant);
+      }
       return failedResponse(error);
     }
   }
@@ -167,19 +227,41 @@ export class Distributor implements Contract {
     return { refusals: [...refusalsOf(validated), ...refusals] };
   }
 
-  async #decode(tenant: string, body: PushBody, take?: TakeBytes): Promise<RawPush> {
-    const { decodeInWorker, maxDecompressedBytes, metrics } = this.#options;
+  #decodePush(tenant: string, body: PushBody, take?: TakeBytes): Promise<RawPush> {
+    const { decodeInWorker } = this.#options;
+    const cost = costOf(body);
+    return this.#decode(tenant, {
+      ...body,
+      cost,
+      maxInlineBytes: maxInlineDecodedBytes / (body.otlp === undefined ? 1 : otlpCost),
+      here: (maxBytes) => decodeBody(body, maxBytes, take),
+      there: decodeInWorker && ((maxBytes) => decodeInWorker(tenant, body, maxBytes)),
+    });
+  }
+
+  #decodeRecords(tenant: string, input: DoorBody, take?: TakeBytes): Promise<DoorPush | BulkPush> {
+    const { decodeRecordsInWorker } = this.#options;
+    return this.#decode<DoorPush | BulkPush>(tenant, {
+      ...input,
+      cost: recordsCost,
+      maxInlineBytes: maxInlineDecodedBytes / recordsCost,
+      here: (maxBytes) => decodeDoor(input, maxBytes, take),
+      there:
+        decodeRecordsInWorker && ((maxBytes) => decodeRecordsInWorker(tenant, input, maxBytes)),
+    });
+  }
+
+  async #decode<T>(tenant: string, work: Decoding<T>): Promise<T> {
+    const { maxDecompressedBytes: maxBytes, metrics } = this.#options;
+    const { body, here, there } = work;
     try {
-      if (decodeInWorker === undefined) return decodeBody(body, maxDecompressedBytes, take);
-      return (
-        decodingTime.spend(body.body.length, () =>
-          decodeInline(body, maxDecompressedBytes, take),
-        ) ?? (await decodeInWorker(tenant, body, maxDecompressedBytes))
-      );
+      if (there === undefined) return here(maxBytes);
+      const decoded = decodingTime.spend(body.length, () => decodeInline(work, maxBytes));
+      return decoded ?? (await there(maxBytes));
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
         const reason: DiscardReason = "request_body_too_large";
-        metrics.discarded(tenant, reason, { bytes: body.body.length });
+        metrics.discarded(tenant, reason, { bytes: body.length });
       }
       throw error;
     }
@@ -197,7 +279,7 @@ export class Distributor implements Contract {
     const state = this.#tenants.get(tenant, nowMs);
     const { limits } = state;
     const turns = { queue: tenant, isGone: input.isGone };
-    const stamped = input.body?.otlp !== undefined && this.#arrivals.stamp(push, nowMs);
+    const stamped = input.isStamped === true && this.#arrivals.stamp(push, nowMs);
     const truncated = this.#truncate(tenant, push, limits);
     const format = input.body?.format ?? "protobuf";
     const streams = await runInTurns(
@@ -207,7 +289,11 @@ export class Distributor implements Contract {
     markWork(workName, tenant);
     const rules = rowRulesOf(limits, nowMs, backfillShard !== undefined);
     const blockedText = blockedTextOf(tenant, limits, nowMs);
-    const validated = await runInTurns(validate({ push, streams, rules, blockedText }), turns);
+    const { namesDropped } = input;
+    const validated = await runInTurns(
+      validate({ push, streams, rules, blockedText, namesDropped }),
+      turns,
+    );
     markWork(workName, tenant);
     this.#count(tenant, validated);
     this.#limitRate(tenant, state, push, validated);
@@ -289,6 +375,10 @@ interface StoreInput {
   /** The body as received; absent for rows that did not come as a body. */
   readonly body?: PushBody;
   readonly push: RawPush;
+  /** Whether rows may lack a time, which is that of their arrival then. */
+  readonly isStamped?: boolean;
+  /** Whether the reason of each refused row is wanted. */
+  readonly namesDropped?: boolean;
   readonly backfillShard: string | undefined;
   readonly hold?: IncomingPush["hold"];
   readonly isGone?: IncomingPush["isGone"];
@@ -307,7 +397,7 @@ class DecodingTime {
   #spentMs = 0;
 
   /** Decodes a body, if there is time left for one of this size. */
-  spend(bytes: number, decode: () => RawPush | undefined): RawPush | undefined {
+  spend<T>(bytes: number, decode: () => T | undefined): T | undefined {
     if (bytes > tinyBytes && this.#spentMs > maxDecodingMs) return undefined;
     if (this.#spentMs === 0) setImmediate(() => (this.#spentMs = 0));
     const start = performance.now();
@@ -321,12 +411,24 @@ class DecodingTime {
 
 const decodingTime = new DecodingTime();
 
+/** A body that may be decoded on this thread or on another. */
+interface Decoding<T> {
+  readonly encoding: BodyEncoding;
+  readonly body: Uint8Array;
+  /** How many times longer than protobuf it takes. */
+  readonly cost: number;
+  /** The size to which it may grow on this thread. */
+  readonly maxInlineBytes: number;
+  readonly here: (maxBytes: number) => T;
+  readonly there: ((maxBytes: number) => Promise<T>) | undefined;
+}
+
 /** Decodes on this thread; returns undefined for a body that would take too long. */
-function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {
-  if (body.body.length > inlineBytes[body.encoding] / costOf(body)) return undefined;
-  const maxInlineBytes = maxInlineDecodedBytes / (body.otlp === undefined ? 1 : otlpCost);
+function decodeInline<T>(work: Decoding<T>, maxBytes: number): T | undefined {
+  const { body, encoding, cost, maxInlineBytes, here } = work;
+  if (body.length > inlineBytes[encoding] / cost) return undefined;
   try {
-    return decodeBody(body, Math.min(maxBytes, maxInlineBytes), take);
+    return here(Math.min(maxBytes, maxInlineBytes));
   } catch (error) {
     const isLarge = error instanceof SkaldError && error.code === "too_large";
     if (isLarge && maxBytes > maxInlineBytes) return undefined;

@@ -27,7 +27,10 @@ async function serve(options: {
   onFault?: (error: unknown) => void;
 }): Promise<string> {
   const door = new PushDoor({
-    distributor: options.harness.distributor,
+    distributor: {
+      push: (tenant, push) => options.harness.distributor.push(tenant, push),
+      pushRecords: () => Promise.reject(new Error("no test sends records here")),
+    },
     maxReceivedBytes: options.maxReceivedBytes ?? 1000,
     ledger: options.ledger ?? new Ledger(0),
   });

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type PushMemory, PushMemoryPool, type PushStyle } from "@skald/push";
 import type { Claim, Ledger } from "@skald/runtime";
 import { endResponse, readBody } from "@skald/transport";
-import type { Distributor, IncomingPush } from "./distributor.js";
+import type { Distributor, IncomingPush, IncomingRecords } from "./distributor.js";
 import { failedResponse, type PushResponse } from "./push-response.js";
 import { encodeRpcStatus } from "./rpc-status.js";
 
 export interface PushDoorOptions {
-  readonly distributor: Pick<Distributor, "push">;
+  readonly distributor: Pick<Distributor, "push" | "pushRecords">;
   /** Largest body as received; above it 413. */
   readonly maxReceivedBytes: number;
   /** Shared by all doors of the process. */
@@ -18,7 +18,11 @@ export interface PushDoorOptions {
 export interface ArrivingPush {
   isGone(): boolean;
   /** Reads the body; `book` must be called with the size of each chunk before it is kept, and may throw. */
-  read(maxBytes: number, book: (bytes: number) => void, take: Take): Promise<ReadPush>;
+  read(
+    maxBytes: number,
+    book: (bytes: number) => void,
+    take: Take,
+  ): Promise<ReadPush | ReadRecords>;
 }
 
 type Take = (length: number) => Uint8Array<ArrayBuffer>;
@@ -26,6 +30,12 @@ type Take = (length: number) => Uint8Array<ArrayBuffer>;
 export type ReadPush = Pick<
   IncomingPush,
   "contentType" | "contentEncoding" | "style" | "body" | "backfillShard"
+>;
+
+/** The same of a body of records. */
+export type ReadRecords = Pick<
+  IncomingRecords,
+  "contentEncoding" | "format" | "mapping" | "piece" | "body"
 >;
 
 /** Where pushes come in, over whatever protocol: bounds the memory of each while it is served. */
@@ -64,13 +74,15 @@ class OnePush {
     let isReusable = false;
     try {
       const read = await push.read(maxReceivedBytes, this.#book, this.#take);
-      const answer = await distributor.push(this.#tenant, {
-        ...read,
+      const own = {
         take: this.#take,
         hold: this.#hold,
         inflated: this.#inflated,
         isGone: () => push.isGone(),
-      });
+      };
+      const answer = await ("format" in read
+        ? distributor.pushRecords(this.#tenant, { ...read, ...own })
+        : distributor.push(this.#tenant, { ...read, ...own }));
       // After a fault some work may still use the memory.
       isReusable = answer.status < 500;
       return answer;

@@ -1,5 +1,6 @@
 import type { PushRefusal } from "@skald/contracts";
 import { errorStatus, SkaldError, textForClients } from "@skald/model";
+import type { BulkPush, DoorPush, NextPiece } from "@skald/push";
 import type { PushLimits } from "./config.js";
 
 /** The answer to a push; without a text it has no body. */
@@ -10,6 +11,24 @@ export interface PushResponse {
   readonly retryAfterSeconds?: number;
   /** Rows that an answer below 300 refused. */
   readonly rejected?: number;
+  /** What became of each record of a body of records that was read; absent if it was refused as a whole. */
+  readonly report?: RecordReport;
+}
+
+/** The outcome of a body of records. */
+export interface RecordReport {
+  readonly records: number;
+  /** Those that were not stored, in order. */
+  readonly refused: readonly RefusedOutcome[];
+  readonly next: NextPiece;
+  /** The action of each record of a bulk. */
+  readonly actions: Uint8Array | undefined;
+}
+
+export interface RefusedOutcome {
+  readonly record: number;
+  readonly status: number;
+  readonly reason: string;
 }
 
 /** The outcome of a push whose accepted rows are stored. */
@@ -25,6 +44,10 @@ export interface RefusedRows {
   readonly refusals: Refusals;
   /** Rows that a block of ingestion refused; it shows only when nothing else was wrong. */
   readonly blocked: Refusals;
+  /** Row ordinals that were refused, ascending. */
+  readonly dropped: Uint32Array;
+  /** Why each was refused, where that was asked for. */
+  readonly dropReasons?: readonly DiscardReason[] | undefined;
 }
 
 const tooManyRequests = 429;
@@ -50,6 +73,82 @@ export function pushResponse({ validated, refusals, limits }: StoredPush): PushR
   const status = limits.block_ingestion_status_code;
   if (validated.blocked.isEmpty || status === 200) return { status: 204 };
   return { status, text: validated.blocked.text(), rejected: validated.blocked.entries };
+}
+
+/** The answer to a body of records whose accepted rows, if any, are stored. */
+export function recordsResponse(decoded: DoorPush | BulkPush, stored?: StoredPush): PushResponse {
+  const { records, next } = decoded;
+  const answer = stored === undefined ? ({ status: 204 } as const) : pushResponse(stored);
+  const isComplete = stored === undefined || answer.status === 204;
+  const refused = [
+    ...decoded.refused.map((one) => ({ ...one, status: badRequest })),
+    ...(isComplete ? [] : refusedRows(decoded, stored)),
+  ].sort((a, b) => a.record - b.record);
+  const actions = "actions" in decoded ? decoded.actions : undefined;
+  const report = { records, refused, next, actions };
+  if (refused.length === 0) return { ...answer, report };
+  const status = answer.status === 204 ? badRequest : answer.status;
+  return { ...answer, status, text: new RefusedRecords(report).text, report };
+}
+
+/** At most this many reasons of refused records are told. */
+const maxReasonsTold = 10;
+
+/** Sums up which records of a body were refused. */
+export class RefusedRecords {
+  #records = 0;
+  #refused = 0;
+  readonly #reasons = new Map<string, number>();
+
+  constructor(report?: Pick<RecordReport, "records" | "refused">) {
+    if (report !== undefined) this.add(report);
+  }
+
+  /** Adds the next piece of the body. */
+  add({ records, refused }: Pick<RecordReport, "records" | "refused">): void {
+    for (const { record, reason } of refused) {
+      if (this.#reasons.size === maxReasonsTold) break;
+      if (!this.#reasons.has(reason)) this.#reasons.set(reason, this.#records + record + 1);
+    }
+    this.#records += records;
+    this.#refused += refused.length;
+  }
+
+  /** Names the first record of each reason, counted from 1; empty when none was refused. */
+  get text(): string {
+    if (this.#refused === 0) return "";
+    const told = [...this.#reasons].map(([reason, number]) => `number ${number}: ${reason}`);
+    const text = `${this.#refused} of ${this.#records} records were refused, ${told.join("; ")}`;
+    return text.slice(0, maxTextChars);
+  }
+}
+
+const badRequest = 400;
+
+/**
+ * The records whose rows were refused: by validation one by one, and by ingesters all that are left, because those refuse
+ * streams and do not name rows. Rows that an agent sends again count once.
+ */
+function refusedRows(
+  { recordOfRow }: DoorPush,
+  { validated, refusals }: StoredPush,
+): RefusedOutcome[] {
+  const { dropped, dropReasons = [] } = validated;
+  const kinds = [...validated.refusals.kinds, ...validated.blocked.kinds];
+  const textOf = new Map<string, string>(kinds.map(({ reason, message }) => [reason, message]));
+  const outcomes: RefusedOutcome[] = [];
+  const [worst] = refusals.toSorted((a, b) => b.status - a.status);
+  let cut = 0;
+  for (let row = 0; row < recordOfRow.length; row++) {
+    const record = recordOfRow[row]!;
+    if (dropped[cut] === row) {
+      const reason = dropReasons[cut++] ?? "";
+      outcomes.push({ record, status: badRequest, reason: textOf.get(reason) ?? reason });
+    } else if (worst !== undefined) {
+      outcomes.push({ record, status: worst.status, reason: worst.message });
+    }
+  }
+  return outcomes;
 }
 
 /** The refusals of validation in the form of an ingester's. */

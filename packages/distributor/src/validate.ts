@@ -9,8 +9,6 @@ import type { PushStream } from "./stream-rules.js";
 export interface Validated extends RefusedRows {
   /** Streams with at least one row left. */
   readonly streams: readonly AcceptedStream[];
-  /** Row ordinals that were refused, ascending. */
-  readonly dropped: Uint32Array;
   /** All rows, including refused ones; those of internal streams are counted separately. */
   readonly received: ReceivedAmount;
   readonly receivedInternal: ReceivedAmount;
@@ -25,6 +23,7 @@ interface ValidateInput {
   readonly rules: RowRules;
   /** Given when ingestion is blocked: refuses every row whose labels are valid. */
   readonly blockedText: string | undefined;
+  readonly namesDropped?: boolean | undefined;
 }
 
 /** Rows that are looked at between two yields. */
@@ -56,6 +55,7 @@ export function* validate(input: ValidateInput): Generator<void, Validated> {
 
 const noRows = new Uint32Array(0);
 const daySeconds = 86_400;
+const blockedReason: DiscardReason = "blocked_ingestion";
 
 class Validation {
   readonly #push: RawPush;
@@ -71,6 +71,7 @@ class Validation {
   /** Ordinals of refused rows, ascending; the first `#droppedCount` are set. */
   #dropped = noRows;
   #droppedCount = 0;
+  readonly #dropReasons: DiscardReason[] | undefined;
   /** UTC days of the accepted rows. */
   readonly #days = new Set<number>();
   /** First second of the day of the last row. */
@@ -80,7 +81,8 @@ class Validation {
   #refusedEntries = 0;
   #refusedBytes = 0;
 
-  constructor({ push, streams, rules, blockedText }: ValidateInput) {
+  constructor({ push, streams, rules, blockedText, namesDropped }: ValidateInput) {
+    this.#dropReasons = namesDropped === true ? [] : undefined;
     this.#push = push;
     this.#streams = streams;
     this.#rules = rules;
@@ -100,7 +102,7 @@ class Validation {
     if (this.#keptRows > 0) this.#accepted.push({ ordinal, labels, text });
     if (this.#refusedEntries > 0) {
       const { reason, message } = refusal ?? {
-        reason: "blocked_ingestion" as const,
+        reason: blockedReason,
         message: this.#blockedText ?? "",
       };
       const to = refusal === undefined ? this.#blocked : this.#refusals;
@@ -115,6 +117,7 @@ class Validation {
     return {
       streams: this.#accepted,
       dropped: this.#droppedCount === 0 ? noRows : this.#dropped.slice(0, this.#droppedCount),
+      dropReasons: this.#dropReasons,
       refusals: this.#refusals,
       blocked: this.#blocked,
       received: this.#received,
@@ -138,7 +141,7 @@ class Validation {
       const reason = refuseRow(push, row, rowMetadata, rules) ?? this.#refuseDay(row);
       if (reason === undefined) continue;
       refusedBytes += rowLine + rowMetadata;
-      this.#drop(row, row + 1);
+      this.#drop(row, row + 1, reason);
       this.#keptRows--;
       this.#refusals.add(reason, 1, rowLine + rowMetadata, () =>
         rowRefusalText(push, row, reason, rules, stream.text),
@@ -156,18 +159,21 @@ class Validation {
       lineBytes += this.#push.lineLength[row]!;
       metadataBytes += metadataBytesOf(this.#push, row);
     }
-    this.#drop(from, to);
+    this.#drop(from, to, stream.refusal?.reason ?? blockedReason);
     this.#count(stream, to - from, lineBytes, metadataBytes);
     this.#refusedEntries += to - from;
     this.#refusedBytes += lineBytes + metadataBytes;
   }
 
-  #drop(from: number, to: number): void {
+  #drop(from: number, to: number, reason: DiscardReason): void {
     const count = this.#droppedCount + to - from;
     if (count > this.#dropped.length) {
       this.#dropped = grown(this.#dropped, Math.max(64, 2 * this.#dropped.length, count));
     }
-    for (let row = from; row < to; row++) this.#dropped[this.#droppedCount++] = row;
+    for (let row = from; row < to; row++) {
+      this.#dropped[this.#droppedCount++] = row;
+      this.#dropReasons?.push(reason);
+    }
   }
 
   /** Counts the day of an otherwise valid row. Each day costs an ingester a head, so their number is limited. */

@@ -9,7 +9,8 @@ const ns = 1_795_168_800_123_456_789n;
 
 describe("a line of JSON", () => {
   it("is kept as it came, with labels and the time of the named fields", () => {
-    const line = '{"a": 12345678901234567890, "k8s":{"pod":"p\\u00e4"},"_time":"1795168800123456789", "n":null}';
+    const line =
+      '{"a": 12345678901234567890, "k8s":{"pod":"p\\u00e4"},"_time":"1795168800123456789", "n":null}';
     const { rows, refused } = decodeRecords("json_lines", ` ${line}\r\n\n`, {
       labels: ["k8s.pod", "a", "missing"],
       time: ["_time"],
@@ -24,7 +25,13 @@ describe("a line of JSON", () => {
     const { rows } = decodeRecords(
       "json_lines",
       '{"msg":"a\\tb","level":"warn","n":1e400,"o":{"p":[1, {"q":2}],"e":{}},"gone":1,"x-1":2,"ts":"2026-11-20T10:00:00.5+01:00"}\n{"level":"info","n":5}',
-      { message: ["msg"], labels: ["level"], time: ["ts"], ignore: ["gone", "x-*"], extra: [["dc", "eu"]] },
+      {
+        message: ["msg"],
+        labels: ["level"],
+        time: ["ts"],
+        ignore: ["gone", "x-*"],
+        extra: [["dc", "eu"]],
+      },
     );
     expect(rows).toEqual([
       {
@@ -60,7 +67,9 @@ describe("a line of JSON", () => {
       '{"t2":"1795168800","t1":"2026-11-20 10:00:01Z","m2":"b","m1":"a"}\n{"t2":1795168800.25,"m2":"b"}',
       { message: ["m1", "m2"], time: ["t1", "t2"] },
     );
-    expect(rows.map(({ line, metadata, ns: at }) => ({ line, metadata, at: at / 1_000_000n }))).toEqual([
+    expect(
+      rows.map(({ line, metadata, ns: at }) => ({ line, metadata, at: at / 1_000_000n })),
+    ).toEqual([
       { line: "a", metadata: { m2: "b", t2: "1795168800" }, at: 1_795_168_801_000n - 0n },
       { line: "b", metadata: {}, at: 1_795_168_800_250n },
     ]);
@@ -145,7 +154,11 @@ describe("parseMapping", () => {
     );
 
   it.each([
-    ["our parameters", "labels=a,b.c&message_field=m,n&time_field=t&ignore_fields=x,y*&extra_fields=k=v,l=m=n", {}],
+    [
+      "our parameters",
+      "labels=a,b.c&message_field=m,n&time_field=t&ignore_fields=x,y*&extra_fields=k=v,l=m=n",
+      {},
+    ],
     [
       "parameters of VictoriaLogs",
       "_stream_fields=a, b.c,&_msg_field=m,n&_time_field=t&ignore_fields=x,y*&extra_fields=k=v,l=m=n",
@@ -193,10 +206,18 @@ describe("parseMapping", () => {
 
   it.each([
     ["many labels", "labels=a,b,c", /3 fields would become labels, the limit is 2/],
-    ["a label twice", "labels=a.b,a_b", /'a_b' cannot become a label: it gives the label a_b again/],
+    [
+      "a label twice",
+      "labels=a.b,a_b",
+      /'a_b' cannot become a label: it gives the label a_b again/,
+    ],
     ["a label without a name", "labels=-", /'-' cannot become a label: it has no letter or digit/],
     ["a field without a value", "extra_fields=a", /extra_fields: 'a' is not name=value/],
-    ["many names", `ignore_fields=${"a,".repeat(300)}`, /ignore_fields has 300 names; the limit is 256/],
+    [
+      "many names",
+      `ignore_fields=${"a,".repeat(300)}`,
+      /ignore_fields has 300 names; the limit is 256/,
+    ],
   ])("refuses %s", (_name, query, text) => {
     expect(() => parse(query, {}, 2)).toThrow(text);
   });

@@ -1,7 +1,7 @@
 import { compactionJobs } from "@skald/compactor/jobs";
 import type { RawPush } from "@skald/kernels";
 import type { ImportJob } from "@skald/loki-store";
-import { decodeBody, type PushBody } from "@skald/push";
+import { type DoorBody, decodeBody, decodeDoor, type PushBody } from "@skald/push";
 import type { RuleJobName } from "@skald/ruler/jobs";
 import { type JobHandler, type JobResult, serveJobs } from "@skald/runtime";
 import { scanJobs, TailRunner, type TailTask } from "@skald/scan";
@@ -15,6 +15,11 @@ export interface SealJob extends Omit<SealInput, "heads"> {
 
 export interface DecodeJob {
   readonly input: PushBody;
+  readonly maxBytes: number;
+}
+
+export interface DecodeRecordsJob {
+  readonly input: DoorBody;
   readonly maxBytes: number;
 }
 
@@ -43,6 +48,10 @@ serveJobs({
   decode_push: ({ input, maxBytes }: DecodeJob): JobResult => {
     const push = decodeBody(input, maxBytes);
     return { value: push, transfer: buffersOf(push) };
+  },
+  decode_records: ({ input, maxBytes }: DecodeRecordsJob): JobResult => {
+    const records = decodeDoor(input, maxBytes);
+    return { value: records, transfer: buffersOf(records.push) };
   },
   read_rule_group: ruleJob("read_rule_group"),
   read_rule_groups: ruleJob("read_rule_groups"),

@@ -186,7 +186,8 @@ export class DoorRows {
   end(whole?: Range): void {
     const columns = this.#columns;
     const time = this.#times.first();
-    if (!this.#hasTime && time >= 0) this.timeText(this.#times.start(time), this.#times.length(time));
+    if (!this.#hasTime && time >= 0)
+      this.timeText(this.#times.start(time), this.#times.length(time));
     const message = this.#messages.first();
     const isWhole = message < 0 && whole !== undefined;
     let line = whole ?? nothing;

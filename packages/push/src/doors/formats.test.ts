@@ -12,7 +12,11 @@ describe("a bulk", () => {
 
   it("gives a row for each document that is created or indexed", () => {
     const body = `{"create":{"_index":"logs","_id":"1"}}\n${doc("a")}\n\n{ "index" : {} }\r\n${doc("b")}`;
-    const input = { format: "bulk", encoding: "identity", mapping: { ...noMapping, ...mapping } } as const;
+    const input = {
+      format: "bulk",
+      encoding: "identity",
+      mapping: { ...noMapping, ...mapping },
+    } as const;
     const bulk = decodeDoor({ ...input, body: Buffer.from(body) }, 1 << 20);
     expect("actions" in bulk && [...bulk.actions]).toEqual([1, 0]);
     expect(decodeRecords("bulk", body, mapping).rows).toEqual([
@@ -85,7 +89,8 @@ describe("events of a collector", () => {
   });
 
   it("that cannot be stored are refused; behind half an object nothing is read", () => {
-    const body = '{"host":"h"}{"event":""}{"event":null}{"event":"a","time":"x"}{"event":"b"}{"event":"c"';
+    const body =
+      '{"host":"h"}{"event":""}{"event":null}{"event":"a","time":"x"}{"event":"b"}{"event":"c"';
     const { rows, refused } = decodeRecords("hec", body);
     expect(rows.map(({ line, record }) => [line, record])).toEqual([["b", 4]]);
     expect(refused).toEqual({
@@ -161,7 +166,9 @@ describe("entries of a journal", () => {
   const entry = (message: string | Buffer, rest = "") =>
     Buffer.concat([
       Buffer.from(`__CURSOR=x\n__REALTIME_TIMESTAMP=${seconds}000000\n_HOSTNAME=h\n`),
-      typeof message === "string" ? Buffer.from(`MESSAGE=${message}\n`) : binary("MESSAGE", message),
+      typeof message === "string"
+        ? Buffer.from(`MESSAGE=${message}\n`)
+        : binary("MESSAGE", message),
       Buffer.from(`${rest}\n`),
     ]);
 
@@ -195,7 +202,9 @@ describe("entries of a journal", () => {
     const wrong = binary("A", Buffer.from("abc"));
     wrong[wrong.length - 1] = 0x41;
     expect(() => decodeRecords("journal", wrong, mapping)).toThrow(/does not end with a line feed/);
-    expect(() => decodeRecords("journal", `${"A".repeat(300)}\n`, mapping)).toThrow(/more than 256/);
+    expect(() => decodeRecords("journal", `${"A".repeat(300)}\n`, mapping)).toThrow(
+      /more than 256/,
+    );
     const endless = Buffer.from(`A\n${"\xff".repeat(8)}\n`, "latin1");
     expect(() => decodeRecords("journal", endless, mapping)).toThrow(/makes no sense/);
   });

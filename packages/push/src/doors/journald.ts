@@ -104,7 +104,8 @@ class JournalDecoder {
     if (from > body.length) return "nothing";
     const view = new DataView(body.buffer, body.byteOffset + nameEnd + 1, lengthBytes);
     const length = view.getUint32(4, true) * two32 + view.getUint32(0, true);
-    if (length > Number.MAX_SAFE_INTEGER / 2) throw invalidArgument("the length of a field makes no sense");
+    if (length > Number.MAX_SAFE_INTEGER / 2)
+      throw invalidArgument("the length of a field makes no sense");
     const to = from + length;
     if (length > maxRecordBytes) {
       if (this.#within === "") this.#refuse(recordTooLong());

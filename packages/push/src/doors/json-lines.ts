@@ -32,6 +32,7 @@ export function decodeTextLines(options: DoorRowsOptions, piece = wholeBody): Do
   const rows = new DoorRows(options);
   return decodeLines(rows, piece, (start, end) => {
     rows.begin();
+    rows.beginWhole();
     rows.end({ start, length: end - start });
   });
 }

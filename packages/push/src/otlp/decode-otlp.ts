@@ -15,6 +15,7 @@ import {
 } from "@skald/model";
 import { ByteCache } from "../columns/byte-cache.js";
 import { sanitiseLabelName } from "../columns/metadata.js";
+import { PushRows, SharedPairs, TextArena } from "../columns/push-rows.js";
 import {
   AnyValues,
   forEachKeyValue,
@@ -25,7 +26,6 @@ import {
   valueKind,
   valueTooDeep,
 } from "./any-value.js";
-import { PushRows, SharedPairs, TextArena } from "../columns/push-rows.js";
 import { FieldReader, RecordFields, recordField } from "./proto-fields.js";
 
 /** Metadata names of the fields of records and scopes that are no attributes. */

@@ -1,8 +1,8 @@
 import type { RawPush, RawPushLimits, TakeBytes } from "@skald/kernels";
 import type { OtlpReading } from "@skald/model";
+import { asciiOf, JsonScanner, maxOtlpJsonDepth } from "../columns/json-scanner.js";
 import { TextArena } from "../columns/push-rows.js";
 import { decodeOtlpArena } from "./decode-otlp.js";
-import { asciiOf, JsonScanner, maxOtlpJsonDepth } from "../columns/json-scanner.js";
 import { wire } from "./proto-fields.js";
 
 /** Bytes of a written length. It is fixed, because the value is known only behind the content. */

@@ -1,5 +1,5 @@
-import type { FieldMapping } from "../doors/mapping.js";
 import { type DoorBody, type DoorFormat, decodeDoor } from "../decode-door.js";
+import type { FieldMapping } from "../doors/mapping.js";
 import { type OtlpRow, rowsOf } from "./otlp.js";
 
 export const noMapping: FieldMapping = { labels: [], message: [], time: [], ignore: [], extra: [] };

@@ -123,6 +123,10 @@ const labelRules = field.flagged("validation.", {
     2,
     "how deep in a JSON line the level is looked for; 0: no limit",
   ),
+  agent_label_fields: field.list(
+    [],
+    "fields that become labels in what agents send to /insert, /elasticsearch, /services/collector and /api/v2/logs, where a request names none; empty: those of each protocol",
+  ),
   enforced_labels: field.list([], "labels that every stream must have"),
 });
 

@@ -116,6 +116,8 @@ async function useAll(config: Config): Promise<void> {
     statuses.push((await fetch(`${url}/push`, push)).status);
     const otlp = { ...push, body: otlpBody(Date.now()) };
     statuses.push((await fetch(`http://127.0.0.1:${port}/otlp/v1/logs`, otlp)).status);
+    const line = { method: "POST", body: '{"app":"a"}' };
+    statuses.push((await fetch(`http://127.0.0.1:${port}/insert/jsonline`, line)).status);
     for (const path of [
       'query_range?query={app="a"}',
       'query?query=count_over_time({app="a"}[1m])',
@@ -138,7 +140,7 @@ async function useAll(config: Config): Promise<void> {
   } finally {
     await process.stop();
   }
-  expect(statuses).toEqual([204, 204, 200, 200, 200, 200, 202, 204, 204]);
+  expect(statuses).toEqual([204, 204, 204, 200, 200, 200, 200, 202, 204, 204]);
 }
 
 /** How often retention was applied. */

@@ -33,7 +33,7 @@ export function pushRoutes(
 const values = [["$NOW", "paid order 7", { trace_id: "ab12" }]];
 const json = { "content-type": "application/json" };
 
-const errors = {
+export const pushErrors = {
   260: "ingestion of the tenant is blocked; the status is `block_ingestion_status_code`",
   400: "a body that cannot be read, or rows that break a limit: the others are stored",
   413: "larger than `distributor.max_recv_msg_size`, or than `distributor.max_decompressed_size` when unpacked; larger than 32 MiB and 32 times its compressed size",
@@ -51,7 +51,7 @@ const push: EndpointDocs = {
     "application/x-protobuf": "`PushRequest`, in Snappy's block format",
   },
   answers: { 204: "Nothing: all is stored, and can be queried." },
-  errors,
+  errors: pushErrors,
   example: {
     headers: json,
     body: JSON.stringify({ streams: [{ stream: { app: "shop" }, values }] }),
@@ -82,7 +82,7 @@ const otlp: EndpointDocs = {
     "application/json": "the same in OTLP's JSON form",
   },
   answers: { 204: "Nothing: all is stored, and can be queried." },
-  errors,
+  errors: pushErrors,
   example: {
     headers: json,
     body: JSON.stringify({

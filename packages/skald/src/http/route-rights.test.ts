@@ -25,6 +25,6 @@ describe("the rights of routes", () => {
     // These two lead a browser to the interface, whatever it sends.
     const leading = ["/", "/ui"];
     const all = changing.flatMap(({ paths: own }) => own).filter((one) => !leading.includes(one));
-    expect([...new Set(all.map(needOf))].sort()).toEqual(["delete", "operate", "rules"]);
+    expect([...new Set(all.map(needOf))].sort()).toEqual(["delete", "operate", "rules", "write"]);
   });
 });

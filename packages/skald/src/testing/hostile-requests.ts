@@ -45,7 +45,8 @@ export function hostileRequests(options: HostileOptions): () => HostileRequest {
     const method = isWrong ? of(wrong) : of(endpoint.methods);
     const filled = path.replace(/:\w+/g, () => encodeURIComponent(textOf(random)));
     const pairs = pairsOf(endpoint.docs, options);
-    const isOverLimit = !isWrong && method === "POST" && random(60) === 0;
+    const isLong = !isWrong && method === "POST" && random(60) === 0;
+    const isOverLimit = isLong && endpoint.docs?.isStreamed !== true;
     const sent = isOverLimit
       ? tooLong(endpoint, options)
       : bodyOf(endpoint, method, pairs, options);

@@ -77,6 +77,7 @@ describe("Access", () => {
     ["an unknown user", "read", basic("nobody", "secret"), "a", 401],
     ["a token", "write", "Bearer token-1", "a", 200],
     ["another token of the user", "write", "bearer  token-2 ", "a", 200],
+    ["a token of a collector", "write", "Splunk token-1", "a", 200],
     ["a token of another tenant", "write", "Bearer token-1", "b", 403],
     ["an unknown token", "write", "Bearer token-3", "a", 401],
     ["the hash of a token", "write", `Bearer ${hashToken("token-1")}`, "a", 401],
@@ -93,6 +94,12 @@ describe("Access", () => {
     const { ask, refusals } = open();
     expect((await ask(need, authorization, tenant)).status).toBe(status);
     expect(refusals).toHaveLength(status === 401 || status === 403 ? 1 : 0);
+  });
+
+  it("takes the key of an agent of Datadog as a token", async () => {
+    const { access } = open();
+    await expect(access.authorize({ "dd-api-key": "token-1" }, "write")).resolves.toBeUndefined();
+    await expect(access.authorize({ "dd-api-key": "token-3" }, "write")).rejects.toThrow(/token/);
   });
 
   it("says what is missing", async () => {

@@ -89,7 +89,7 @@ export class Access {
    */
   async authorize(headers: IncomingHttpHeaders, need: Need): Promise<void> {
     if (need === "open") return;
-    const user = await this.#authenticate(headers.authorization);
+    const user = await this.#authenticate(credentialsOf(headers));
     const right = need === "read all" ? "read" : need;
     if (!user.rights.has(right)) {
       throw this.#refuse("right", `user ${user.name} may not do this: it needs the right ${right}`);
@@ -129,7 +129,8 @@ export class Access {
   }
 
   async #find(scheme: string, given: string): Promise<User | undefined> {
-    if (scheme === "bearer") {
+    // Collectors of Splunk have their own word for it.
+    if (scheme === "bearer" || scheme === "splunk") {
       const digest = Buffer.from(digestOfToken(given), "hex");
       const found = this.#byToken.get(this.#blind(digest));
       return found !== undefined && timingSafeEqual(found.digest, digest) ? found.user : undefined;
@@ -177,6 +178,12 @@ export class Access {
       isUnknown ? { detail: { challenges } } : { status: 403 },
     );
   }
+}
+
+/** What a client proves itself with; agents of Datadog send their key, which is a token here, in a header of its own. */
+function credentialsOf(headers: IncomingHttpHeaders): string | undefined {
+  const { authorization, "dd-api-key": key } = headers;
+  return authorization ?? (typeof key === "string" ? `Bearer ${key}` : undefined);
 }
 
 /** The challenges of a 401 that asks for credentials; undefined for other errors. */

@@ -85,6 +85,20 @@ describe("routes", () => {
     expect(answer.toLowerCase()).toContain(`\r\nlocation: ${clean.toLowerCase()}\r\n`);
   });
 
+  it("may have a variable in a raw route, whose name is that of the metrics", async () => {
+    const routes: string[] = [];
+    const { url } = await startTestServer({
+      rawRoutes: new Map([["/in/:name/push", push]]),
+      onRequest: ({ route }) => {
+        routes.push(route);
+        return () => undefined;
+      },
+    });
+    for (const path of ["/in/a/push", "/in/a/b/push", "/in//push"])
+      await fetch(`${url}${path}`, { method: "POST", body: "x", redirect: "manual" });
+    expect(routes).toEqual(["in_name_push", "other", "other"]);
+  });
+
   it("keep dots that begin the name of a variable", async () => {
     const route: Route = {
       methods: ["GET"],

@@ -43,7 +43,7 @@ export interface HttpServerOptions {
   /** Comes before the paths of all routes, with or without slashes around it. */
   readonly pathPrefix: string;
   readonly routes: readonly Route[];
-  /** Exact paths whose POSTs go straight to a handler, before the router. */
+  /** Paths whose POSTs go straight to a handler, before the router; `:name` stands for one part of a path. */
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
   readonly socketRoutes?: readonly SocketRoute[];
   /** Without it every sender may use every path. */
@@ -79,6 +79,8 @@ export class HttpServer {
   readonly #http2: Http2Front;
   readonly #certificates: Certificates | undefined;
   readonly #upgrades: Upgrades | undefined;
+  /** The raw routes with variables. */
+  readonly #rawPatterns: readonly { readonly path: string; readonly pattern: RegExp }[];
   /** All accepted connections. */
   readonly #connections = new Set<Socket>();
   /** Connections that speak HTTP/1, or nothing yet. */
@@ -89,6 +91,9 @@ export class HttpServer {
   constructor(given: HttpServerOptions) {
     const options = withPrefix(given);
     this.#options = options;
+    this.#rawPatterns = [...options.rawRoutes.keys()]
+      .filter((path) => path.includes("/:"))
+      .map((path) => ({ path, pattern: new RegExp(`^${path.replace(/:[^/]+/g, "[^/]+")}$`) }));
     this.#guard = new ConnectionGuard(options.onCut);
     this.#origins = new AllowedOrigins(options.allowedOrigins);
     this.#observing = { guard: this.#guard, onRequest: options.onRequest };
@@ -220,12 +225,18 @@ export class HttpServer {
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     this.#track(response);
-    const raw =
-      request.method === "POST" ? this.#options.rawRoutes.get(pathOf(request)) : undefined;
+    const route = request.method === "POST" ? this.#rawRouteOf(pathOf(request)) : undefined;
+    const raw = route === undefined ? undefined : this.#options.rawRoutes.get(route);
     const clean = raw === undefined ? cleanUrl(request.url ?? "/") : undefined;
-    if (raw !== undefined) this.#serveRaw(raw, request, response);
+    if (raw !== undefined) this.#serveRaw(raw, route as string, request, response);
     else if (clean === undefined) this.#router(request, response);
     else this.#redirect(clean, response);
+  }
+
+  /** The raw route that a path belongs to, if any. */
+  #rawRouteOf(path: string): string | undefined {
+    if (this.#options.rawRoutes.has(path)) return path;
+    return this.#rawPatterns.find(({ pattern }) => pattern.test(path))?.path;
   }
 
   #redirect(location: string, response: ServerResponse): void {
@@ -255,8 +266,13 @@ export class HttpServer {
     if (socket.writableLength > 0 || !this.#isBusy(socket)) socket.destroy();
   }
 
-  #serveRaw(handler: RawHandler, request: IncomingMessage, response: ServerResponse): void {
-    const pattern = pathOf(request).slice(this.#options.pathPrefix.length);
+  #serveRaw(
+    handler: RawHandler,
+    route: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    const pattern = route.slice(this.#options.pathPrefix.length);
     serveObserved(this.#observing, response, { name: routeName(pattern), pattern }, () =>
       this.#runRaw(handler, pattern, request, response),
     );

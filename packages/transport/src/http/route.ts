@@ -77,6 +77,8 @@ export interface EndpointDocs {
   readonly params?: readonly ParamDocs[];
   /** Accepted bodies by media type; an endpoint with parameters also accepts forms. */
   readonly bodies?: Readonly<Record<string, string>>;
+  /** Whether a body may have any length, because it is served as it arrives. */
+  readonly isStreamed?: boolean;
   /** Its successful answers by status. */
   readonly answers: Readonly<Record<number, string>>;
   /** Its own errors by status; errors that all endpoints share are left out. */

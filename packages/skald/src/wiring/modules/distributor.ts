@@ -1,8 +1,10 @@
 import { createDistributorMetrics, Distributor, PushDoor } from "@skald/distributor";
 import type { RawPush } from "@skald/kernels";
 import { systemClock } from "@skald/model";
+import type { DoorPush } from "@skald/push";
 import { serveDistributor } from "@skald/rpc";
 import { Service } from "@skald/runtime";
+import { agentRoutes, doorRoutes } from "../../http/door-routes.js";
 import { pushRoutes } from "../../http/push-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { userStatsRoutes } from "../../http/tenant-routes.js";
@@ -38,6 +40,11 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
       const share = { tenant, actors: [], cost: input.body.length };
       return pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "decode", share });
     },
+    decodeRecordsInWorker: (tenant, input, maxBytes) => {
+      const share = { tenant, actors: [], cost: input.body.length };
+      const job = { input, maxBytes };
+      return pool.run<DoorPush>("decode_records", job, { lane: "decode", share });
+    },
     ...(sampler === undefined ? {} : { onStored: (push) => sampler.note(push) }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
@@ -62,8 +69,12 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
     service,
     unready: () => own.ring.unready,
     complaint: () => otlp.complaint(),
-    rawRoutes: pushRoutes(door, tenancyOf(config)),
+    rawRoutes: new Map([
+      ...pushRoutes(door, tenancyOf(config)),
+      ...doorRoutes({ door, limitsOf: (tenant) => limits.of(tenant) }, tenancyOf(config)),
+    ]),
     routes: [
+      ...agentRoutes(),
       ...ringRoutes({ path: "/distributor/ring", title: "Distributor ring", ring: own.ring }),
       ...userStatsRoutes(metrics, systemClock),
     ],

@@ -1,0 +1,103 @@
+import { bulkActions } from "@skald/push";
+import type { PushResponse, RecordReport } from "../push-response.js";
+
+/** What a client of a door gets. */
+export interface DoorAnswer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly body?: string | Uint8Array;
+}
+
+const json = "application/json; charset=UTF-8";
+const plain = "text/plain; charset=utf-8";
+const tooManyRequests = 429;
+/** A bulk is answered item by item, so these tell about the request only. */
+const itemTypes: Readonly<Record<number, string>> = {
+  400: "document_parsing_exception",
+  429: "es_rejected_execution_exception",
+};
+
+/** A text for a refusal, nothing for a success: as pushes are answered. */
+export function plainAnswer({ status, text }: PushResponse): DoorAnswer {
+  return text === undefined ? { status } : { status, contentType: plain, body: `${text}\n` };
+}
+
+/**
+ * The same for a journal: the sender gives up at the first refusal, and would send what it is about again for ever. So a
+ * refused entry is no failure.
+ */
+export function journalAnswer(response: PushResponse): DoorAnswer {
+  const isPartial = response.report !== undefined && response.status === 400;
+  return {
+    ...plainAnswer(response),
+    status: isPartial || response.status === 204 ? 202 : response.status,
+  };
+}
+
+/** What Elasticsearch answers to a bulk: the outcome of each action. */
+export function bulkAnswer(response: PushResponse): DoorAnswer {
+  const { report } = response;
+  if (report === undefined) return elasticError(response);
+  return { status: 200, contentType: json, body: bulkItems(report) };
+}
+
+/** What it answers to one document. */
+export function documentAnswer(response: PushResponse): DoorAnswer {
+  const refused = response.report?.refused[0];
+  if (response.report === undefined || response.report.records === 0) return elasticError(response);
+  if (refused !== undefined) {
+    return elasticError({ status: refused.status, text: refused.reason });
+  }
+  return { status: 201, contentType: json, body: '{"result":"created"}\n' };
+}
+
+function elasticError({ status, text = "the body has no document" }: PushResponse): DoorAnswer {
+  const shown = status < 300 ? 400 : status;
+  const error = { type: itemTypes[shown] ?? "status_exception", reason: text };
+  const body = `${JSON.stringify({ error: { root_cause: [error], ...error }, status: shown })}\n`;
+  return { status: shown, contentType: json, body };
+}
+
+const successes = bulkActions.map((action) => `{"${action}":{"status":201}}`);
+
+function bulkItems({ records, refused, actions }: RecordReport): string {
+  const items: string[] = [];
+  let next = 0;
+  for (let record = 0; record < records; record++) {
+    const action = actions?.[record] ?? 0;
+    const outcome = refused[next];
+    if (outcome?.record !== record) {
+      items.push(successes[action] as string);
+      continue;
+    }
+    next++;
+    const { status, reason } = outcome;
+    const error = { type: itemTypes[status] ?? "status_exception", reason };
+    items.push(JSON.stringify({ [bulkActions[action] as string]: { status, error } }));
+  }
+  return `{"took":0,"errors":${refused.length > 0},"items":[${items.join(",")}]}\n`;
+}
+
+/** What Splunk's collector answers, with its codes. */
+export function hecAnswer(response: PushResponse): DoorAnswer {
+  const { status, text = "", report } = response;
+  if (report?.records === 0) return hecResult(400, { text: "No data", code: 5 });
+  if (status < 300) return hecResult(200, { text: "Success", code: 0 });
+  const [first] = report?.refused ?? [];
+  if (status === tooManyRequests || status >= 500) {
+    return hecResult(status, { text: `Server is busy: ${text}`, code: 9 });
+  }
+  const number = first === undefined ? {} : { "invalid-event-number": first.record };
+  return hecResult(status, { text: `Invalid data format: ${text}`, code: 6, ...number });
+}
+
+export function hecResult(status: number, result: object): DoorAnswer {
+  return { status, contentType: json, body: `${JSON.stringify(result)}\n` };
+}
+
+/** What the intake of Datadog answers. */
+export function datadogAnswer({ status, text }: PushResponse): DoorAnswer {
+  if (status < 300) return { status: 202, contentType: json, body: "{}\n" };
+  const errors = [{ status: String(status), title: text }];
+  return { status, contentType: json, body: `${JSON.stringify({ errors })}\n` };
+}

@@ -1,0 +1,376 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { decodeDoor } from "@skald/push";
+import { Ledger } from "@skald/runtime";
+import { defaultLimits } from "@skald/runtime/config";
+import type { PushLimits } from "../config.js";
+import { PushDoor } from "../http.js";
+import { type Harness, makeHarness, testNowMs, testNowNs } from "../testing/harness.js";
+import { createDoorHandler, type DoorName, tenantOrToken } from "./doors.js";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+interface Served extends Harness {
+  /** Posts a body; returns the status, and the answer as JSON where it is that. */
+  post(
+    body: string | Uint8Array | ReadableStream<Uint8Array>,
+    query?: string,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; body: unknown; headers: Headers }>;
+}
+
+async function serve(name: DoorName, limits: Partial<PushLimits> = {}): Promise<Served> {
+  const harness = makeHarness(limits);
+  const { ingester } = harness;
+  const keep = ingester.push;
+  // The memory of a push is used again by the next one.
+  ingester.push = (request, options) => keep(structuredClone(request), options);
+  const door = new PushDoor({
+    distributor: harness.distributor,
+    maxReceivedBytes: 64 * 1024 * 1024,
+    ledger: new Ledger(0),
+  });
+  const handle = createDoorHandler(name, {
+    door,
+    limitsOf: () => ({ ...defaultLimits, ...limits }),
+  });
+  const server = createServer((request, response) => {
+    handle(request, response, "t1").catch(() => response.destroy());
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const post: Served["post"] = async (body, query = "", headers = {}) => {
+    const url = `http://127.0.0.1:${port}${query.startsWith("/") ? query : `/x?${query}`}`;
+    const response = await fetch(url, { method: "POST", body, headers, duplex: "half" });
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.includes("json") === true;
+    return {
+      status: response.status,
+      body: isJson ? JSON.parse(text) : text,
+      headers: response.headers,
+    };
+  };
+  return Object.assign(harness, { post });
+}
+
+const now = `"${testNowNs}"`;
+
+describe("lines of JSON over HTTP", () => {
+  it("are stored as they came, with the labels that are named", async () => {
+    const { post, stored } = await serve("json_lines");
+    const line = `{"_time":${now},"app":"a","n":12345678901234567890}`;
+    expect(await post(`${line}\n`, "_stream_fields=app")).toMatchObject({ status: 204, body: "" });
+    expect(stored()).toEqual([
+      {
+        stream: '{app="a", service_name="a"}',
+        ns: testNowNs,
+        line,
+        metadata: { detected_level: "unknown" },
+      },
+    ]);
+  });
+
+  it("have the labels of the tenant where the request names none", async () => {
+    const { post, stored } = await serve("json_lines", { agent_label_fields: ["env"] });
+    await post('{"env":"e","app":"a"}');
+    await post('{"env":"e","app":"a"}', "labels=app");
+    expect(stored().map(({ stream }) => stream)).toEqual([
+      '{env="e", service_name="unknown_service"}',
+      '{app="a", service_name="a"}',
+    ]);
+    expect((await post("{}", "labels=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p")).status).toBe(400);
+  });
+
+  it("without a time count one by one, even equal ones", async () => {
+    const { post, stored } = await serve("json_lines");
+    await post("{}\n{}\n{}");
+    expect(stored().map(({ ns }) => ns - testNowNs)).toEqual([0n, 1n, 2n]);
+  });
+
+  it("are refused one by one, and the others stay", async () => {
+    const { post, stored } = await serve("json_lines", { max_line_size: 100 });
+    const answer = await post(
+      `{"a":1}\n{"a":\n{"_time":"1"}\n{"a":"${"x".repeat(200)}"}\n{"a":"\ud83d\ude00"}`,
+    );
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatch(
+      /^3 of 5 records were refused, number 2: invalid JSON .*number 3: .*timestamp too old.*number 4: max entry size '100' bytes exceeded/s,
+    );
+    expect(stored()).toHaveLength(2);
+  });
+
+  it("of any length are stored in pieces, packed or not", async () => {
+    const count = 40_000;
+    const lines = Array.from({ length: count }, (_, i) => `{"i":${i},"pad":"${"p".repeat(80)}"}\n`);
+    for (const encoding of ["identity", "gzip"]) {
+      const { post, stored, ingester } = await serve("json_lines");
+      const body = Buffer.from(lines.join(""));
+      const answer = await post(encoding === "gzip" ? gzipSync(body) : body, "", {
+        "content-encoding": encoding,
+      });
+      expect(answer.status).toBe(204);
+      expect(ingester.pushes.length).toBeGreaterThan(2);
+      const found = stored().map(({ line }) => `${line}\n`);
+      expect(found).toHaveLength(count);
+      expect(found.find((line, i) => line !== lines[i])).toBeUndefined();
+    }
+  });
+
+  it("of ten megabytes are refused, and what is around them is not", async () => {
+    const { post, stored } = await serve("json_lines");
+    const long = `{"a":"${"x".repeat(10_000_000)}"}`;
+    const answer = await post(`{"b":1}\n${long}\n{"b":2}\n${long}`);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatch(
+      /^2 of 4 records were refused, number 2: the record is longer than/,
+    );
+    expect(stored().map(({ line }) => line)).toEqual(['{"b":1}', '{"b":2}']);
+  });
+
+  it.each([
+    ["an unknown encoding", "br", "{}", 400, /Content-Encoding "br" not supported/],
+    ["no gzip", "gzip", "{}", 400, /^gzip: incorrect header check/],
+    ["half a gzip", "gzip", gzipSync("{}").subarray(0, 15), 400, /^gzip: unexpected EOF/],
+    [
+      "a bomb",
+      "gzip",
+      gzipSync(Buffer.alloc(64 << 20, "\n")),
+      413,
+      /inflates to more than 33554432/,
+    ],
+  ])("with %s are refused", async (_name, encoding, body, status, text) => {
+    const { post } = await serve("json_lines");
+    const answer = await post(body as string, "", { "content-encoding": encoding });
+    expect(answer).toMatchObject({ status, body: expect.stringMatching(text as RegExp) });
+  });
+
+  it("stop at the rate limit of the tenant", async () => {
+    const { post } = await serve("json_lines", {
+      ingestion_rate_mb: 1,
+      ingestion_burst_size_mb: 1,
+    });
+    const lines = `{"a":"${"x".repeat(1000)}"}\n`.repeat(3000);
+    const answer = await post(lines);
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get("retry-after")).toMatch(/^\d+$/);
+  });
+});
+
+describe("a bulk over HTTP", () => {
+  it("is answered item by item", async () => {
+    const { post, stored } = await serve("bulk", { max_line_size: 60 });
+    const answer = await post(
+      `{"create":{}}\n{"m":"a"}\n{"index":{}}\n{"m":"${"x".repeat(99)}"}\n{"delete":{}}\n{"create":{}}\n{"m":"b"}\n`,
+      "/elasticsearch/lo%2Dgs/_bulk",
+    );
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-elastic-product")).toBe("Elasticsearch");
+    const error = (reason: RegExp) => ({
+      status: 400,
+      error: { type: "document_parsing_exception", reason: expect.stringMatching(reason) },
+    });
+    expect(answer.body).toEqual({
+      took: 0,
+      errors: true,
+      items: [
+        { create: { status: 201 } },
+        { index: error(/max entry size '60' bytes exceeded/) },
+        { delete: error(/not supported/) },
+        { create: { status: 201 } },
+      ],
+    });
+    expect(stored().map(({ line, metadata }) => [line, metadata._index])).toEqual([
+      ['{"m":"a"}', "lo-gs"],
+      ['{"m":"b"}', "lo-gs"],
+    ]);
+  });
+
+  it("tells of every item when an ingester refuses some, so that all are sent again", async () => {
+    const harness = await serve("bulk");
+    const refusal = {
+      status: 429,
+      reason: "stream_limit",
+      message: "too many",
+      entries: 1,
+      bytes: 1,
+    };
+    harness.ingester.refusals = [refusal];
+    const { body } = await harness.post('{"index":{}}\n{}\n{"index":{}}\n{"a":\n');
+    expect(body).toMatchObject({
+      errors: true,
+      items: [
+        { index: { status: 429, error: { reason: "too many" } } },
+        { index: { status: 400 } },
+      ],
+    });
+  });
+
+  it.each([
+    ["no action", "{}\n", {}, 400],
+    ["too much for the rate", '{"index":{}}\n{}\n', { ingestion_burst_size_mb: 0 }, 429],
+  ])("with %s is refused as a whole", async (_name, text, limits, status) => {
+    const { post, stored } = await serve("bulk", limits);
+    const answer = await post(text);
+    expect(answer).toMatchObject({
+      status,
+      body: { status, error: { reason: expect.any(String) } },
+    });
+    expect(stored()).toEqual([]);
+  });
+
+  it("of one document says what became of it", async () => {
+    const { post } = await serve("document", { max_line_size: 60 });
+    expect(await post('{"m":\n"a"}', "/elasticsearch/l/_doc")).toMatchObject({
+      status: 201,
+      body: { result: "created" },
+    });
+    for (const bad of ["{", "", `{"m":"${"x".repeat(99)}"}`]) {
+      expect(await post(bad)).toMatchObject({ status: 400, body: { status: 400 } });
+    }
+  });
+});
+
+describe("a collector over HTTP", () => {
+  it("answers with Splunk's codes", async () => {
+    const { post, stored } = await serve("hec");
+    expect(await post('{"event":"a","host":"h"}{"event":{"b":1}}')).toMatchObject({
+      status: 200,
+      body: { text: "Success", code: 0 },
+    });
+    expect(await post(" ")).toMatchObject({ status: 400, body: { text: "No data", code: 5 } });
+    expect(await post('{"event":"c"}{"event":""}')).toMatchObject({
+      status: 400,
+      body: { code: 6, "invalid-event-number": 1 },
+    });
+    expect(stored().map(({ stream, line }) => [stream, line])).toEqual([
+      ['{host="h", service_name="unknown_service"}', "a"],
+      ['{service_name="unknown_service"}', '{"b":1}'],
+      ['{service_name="unknown_service"}', "c"],
+    ]);
+  });
+
+  it("says that it is busy", async () => {
+    const { post } = await serve("hec", { ingestion_burst_size_mb: 0 });
+    expect(await post('{"event":"a"}')).toMatchObject({ status: 429, body: { code: 9 } });
+  });
+
+  it("takes raw lines with the fields of its parameters", async () => {
+    const { post, stored } = await serve("hec_raw");
+    await post("one\ntwo", "host=h&source=s&sourcetype=st&index=i");
+    expect(stored()).toMatchObject([
+      {
+        stream: '{host="h", index="i", service_name="unknown_service", sourcetype="st"}',
+        line: "one",
+      },
+      { line: "two", metadata: { source: "s" } },
+    ]);
+  });
+});
+
+describe("an intake of Datadog over HTTP", () => {
+  it("stores messages and gives the errors of an agent", async () => {
+    const { post, stored } = await serve("datadog");
+    const record = `{"message":"m","status":"error","timestamp":${testNowMs},"service":"s"}`;
+    expect(await post(`[${record}]`, "ddsource=d&hostname=h&ddtags=a:b")).toMatchObject({
+      status: 202,
+      body: {},
+    });
+    expect(stored()).toEqual([
+      {
+        stream: '{ddsource="d", hostname="h", service="s", service_name="s"}',
+        ns: testNowNs,
+        line: "m",
+        metadata: { status: "error", level: "error", detected_level: "error", ddtags: "a:b" },
+      },
+    ]);
+    expect(await post("[{")).toMatchObject({ status: 400, body: { errors: [{ status: "400" }] } });
+  });
+});
+
+describe("a journal over HTTP", () => {
+  const entry = (message: string) => `MESSAGE=${message}\nPRIORITY=3\n_HOSTNAME=h\n\n`;
+
+  it("is accepted also where entries are refused, because its sender would give up", async () => {
+    const { post, stored } = await serve("journal", { max_line_size: 10 });
+    expect((await post(entry("a"))).status).toBe(202);
+    const answer = await post(entry("b") + entry("x".repeat(99)) + entry("c"));
+    expect(answer).toMatchObject({ status: 202, body: expect.stringMatching(/^1 of 3 records/) });
+    expect(stored()).toMatchObject([
+      { stream: '{_HOSTNAME="h", service_name="unknown_service"}', line: "a" },
+      { line: "b", metadata: { detected_level: "error", PRIORITY: "3" } },
+      { line: "c" },
+    ]);
+    expect((await post("no field\n")).status).toBe(202);
+    expect((await post(`${"A".repeat(300)}\n`)).status).toBe(400);
+  });
+
+  it("has fields of 64 MB skipped, and lines without an end", async () => {
+    const { post, stored } = await serve("journal");
+    const size = 64 * 1024 * 1024;
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(size));
+    const piece = Buffer.alloc(64 * 1024, "\n");
+    const parts = function* () {
+      yield Buffer.from(entry("a"));
+      yield Buffer.concat([Buffer.from("COREDUMP\n"), length]);
+      for (let i = 0; i < size / piece.length; i++) yield piece;
+      yield Buffer.from(`\nMESSAGE=lost\n\n${entry("b")}MESSAGE=`);
+      for (let i = 0; i < 100; i++) yield Buffer.alloc(64 * 1024, "x");
+      yield Buffer.from(`\nX=1\n\n${entry("c")}`);
+    };
+    const iterator = parts();
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const { done, value } = iterator.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+    });
+    const answer = await post(body);
+    expect(answer).toMatchObject({ status: 202, body: expect.stringMatching(/^2 of 5 records/) });
+    expect(stored().map(({ line }) => line)).toEqual(["a", "b", "c"]);
+  });
+});
+
+describe("big bodies of records", () => {
+  it("are decoded by the worker, small ones here", async () => {
+    const sizes: number[] = [];
+    const { distributor, stored } = makeHarness(
+      {},
+      {
+        decodeInWorker: () => Promise.reject(new Error("no push")),
+        decodeRecordsInWorker: (_tenant, input, maxBytes) => {
+          sizes.push(input.body.length);
+          return Promise.resolve(decodeDoor(input, maxBytes));
+        },
+      },
+    );
+    const mapping = { labels: [], message: [], time: [], ignore: [], extra: [] };
+    const line = `{"a":"${"x".repeat(1000)}"}\n`;
+    for (const count of [10, 2000]) {
+      const body = Buffer.from(line.repeat(count));
+      const push = { format: "json_lines", contentEncoding: undefined, mapping, body } as const;
+      expect(await distributor.pushRecords("t1", push)).toMatchObject({ status: 204 });
+    }
+    expect(sizes).toEqual([2000 * line.length]);
+    expect(stored()).toHaveLength(2010);
+  });
+});
+
+it.each([
+  [{ "x-scope-orgid": "a", authorization: "Splunk b" }, "a"],
+  [{ authorization: "Splunk b" }, "b"],
+  [{ "x-scope-orgid": "", "dd-api-key": "c" }, "c"],
+  [{ authorization: "Basic YTpi" }, undefined],
+])("the tenant of %p is %p", (headers, tenant) => {
+  expect(tenantOrToken(headers)).toBe(tenant);
+});
