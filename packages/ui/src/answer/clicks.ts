@@ -3,7 +3,8 @@ import { countable } from "../query/derive.js";
 import { addFilter, type Origin } from "../query/edit.js";
 import { draft, route, shareAddress } from "../state/explore.js";
 import type { RangeText } from "../state/range.js";
-import { answer, editQuery, setRange } from "./run.js";
+import { answer } from "./ask.js";
+import { editQuery, setRange } from "./run.js";
 
 /** Filters by a value that somebody clicked, and runs. */
 export function filterBy(name: string, value: string, negated: boolean, origin: Origin): void {

@@ -4,7 +4,7 @@ import type { LineSource } from "../lines/line-list.js";
 import { anchorOf } from "../lines/paging.js";
 import { Selection } from "../lines/selection.js";
 import { navigate, route } from "../state/explore.js";
-import { answer, grown } from "./run.js";
+import { answer, grown } from "./ask.js";
 
 /** The list of Explore: what it shows, which row is current, and which line is open beside it. */
 

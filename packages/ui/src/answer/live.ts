@@ -3,9 +3,10 @@ import { Tail } from "../api/tail.js";
 import { LiveRing } from "../lines/live-ring.js";
 import { tryParse } from "../query/derive.js";
 import { draft, navigate } from "../state/explore.js";
+import { grown } from "./ask.js";
 import { liveSource, selected, selection } from "./list-state.js";
 import { live, liveOver, livePause, liveRestart } from "./live-state.js";
-import { cancel, grown } from "./run.js";
+import { cancel } from "./run.js";
 
 const ringMax = 50_000;
 const drawEveryMs = 100;

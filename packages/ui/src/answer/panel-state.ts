@@ -3,7 +3,7 @@ import { printQuery } from "@skald/logql/syntax";
 import { isAbort } from "../api/client.js";
 import { type Field, fetchFields, fetchLabels, type LabelInfo } from "../api/fields.js";
 import { selectorText } from "../query/derive.js";
-import { answer } from "./run.js";
+import { answer } from "./ask.js";
 
 /** Labels and fields of the last answer. */
 export const labels = signal<readonly LabelInfo[]>([]);

@@ -73,7 +73,7 @@ export function SeriesLegend({ drawn, chosen, near, onChoose }: LegendProps) {
   );
 }
 
-export function SeriesName({ series }: { readonly series: DrawnSeries }) {
+export function SeriesName({ series }: { readonly series: Pick<DrawnSeries, "name"> }) {
   if (series.name.length === 0) return <span>all</span>;
   return (
     <span>

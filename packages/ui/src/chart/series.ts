@@ -69,3 +69,13 @@ export function stacked(series: readonly DrawnSeries[]): (number | null)[][] {
     return [...below];
   });
 }
+
+/** All values of series as CSV: seconds since 1970, the labels, the value. */
+export function csvOf(series: readonly Series[]): string {
+  const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
+  const rows = series.flatMap(({ labels, points }) => {
+    const name = cell(JSON.stringify(labels));
+    return points.map(([at, value]) => `${at},${name},${value}`);
+  });
+  return `time,labels,value\r\n${rows.map((row) => `${row}\r\n`).join("")}`;
+}

@@ -1,23 +1,19 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { type Answer, answer, busy } from "../answer/run.js";
-import { type Explanation, fetchExplanation, fetchHolding, type Holding } from "../api/stats.js";
+import { type Answer, answer, percentOf, progress } from "../answer/ask.js";
+import { busy } from "../answer/run.js";
 import { formatBytes, formatCount, formatMs } from "../parts/format.js";
-import { logIn, selectorText, tryParse } from "../query/derive.js";
 import type { Problem } from "../query/problem.js";
-import { draft, route } from "../state/explore.js";
-import { resolveRange } from "../state/range.js";
+import { draft } from "../state/explore.js";
+import { asksAgain, bytesToRead, cost, type KnownCost } from "./cost-state.js";
 
 interface CostProps {
   readonly problem: Problem | undefined;
   readonly onFix: (text: string) => void;
 }
 
-const askAfterMs = 200;
-
 /** The line below the query: what is wrong with it, or what it holds, will read and has read. */
 export function Cost({ problem, onFix }: CostProps) {
-  const before = useCost(draft.value);
+  const before = cost.value;
   if (problem?.kind === "unfinished") {
     return (
       <div class="cost" id="problem">
@@ -47,7 +43,12 @@ export function Cost({ problem, onFix }: CostProps) {
   return (
     <div class="cost" id="problem">
       <Before {...before} />
-      {answer.value?.text === draft.value.trim() && (
+      {busy.value && progress.value !== undefined ? (
+        <span id="progress">
+          <b>{percentOf(progress.value)} %</b> of about {formatBytes(progress.value.bytes)} done
+        </span>
+      ) : null}
+      {!busy.value && answer.value?.text === draft.value.trim() && (
         <After found={answer.value} held={before.holding?.bytes} />
       )}
       <span class="keys">Enter runs · Shift+Enter new line · Ctrl+Space suggests</span>
@@ -55,53 +56,16 @@ export function Cost({ problem, onFix }: CostProps) {
   );
 }
 
-interface BeforeCost {
-  readonly holding: Holding | undefined;
-  readonly explained: Explanation | undefined;
-}
-
-/** What the server says of a query before it runs. */
-function useCost(text: string): BeforeCost {
-  const state = useSignal<BeforeCost>({ holding: undefined, explained: undefined });
-  const { from, to, tenant } = route.value;
-  const ran = answer.value;
-  useEffect(() => {
-    const expr = tryParse(text);
-    const log = expr === undefined ? undefined : logIn(expr);
-    // While a query runs its lines come first; its answer asks again.
-    if (log === undefined || busy.peek()) return;
-    const asked = new AbortController();
-    const timer = setTimeout(async () => {
-      const { fromNs, toNs } = resolveRange({ from, to }, Date.now());
-      const span = { startNs: String(fromNs), endNs: String(toNs) };
-      const explained = await fetchExplanation(text, span, 1000, asked.signal);
-      const holding =
-        explained === undefined
-          ? await fetchHolding(selectorText(log), span, asked.signal).catch(() => undefined)
-          : sumOf(explained);
-      if (!asked.signal.aborted) state.value = { holding, explained };
-    }, askAfterMs);
-    return () => {
-      clearTimeout(timer);
-      asked.abort();
-    };
-  }, [text, from, to, tenant, ran]);
-  return state.value;
-}
-
-function sumOf({ parts }: Explanation): Holding {
-  const sum = (of: (part: Explanation["parts"][number]) => number) =>
-    parts.reduce((total, part) => total + of(part), 0);
-  return {
-    streams: sum((one) => one.streams),
-    bytes: sum((one) => one.bytes),
-    entries: sum((one) => one.entries),
-  };
-}
-
-function Before({ holding, explained }: BeforeCost) {
+function Before({ holding, explained }: KnownCost) {
   if (holding === undefined) return <span />;
-  const toRead = explained?.parts.reduce((sum, { bytesToRead }) => sum + bytesToRead, 0) ?? 0;
+  const toRead = bytesToRead(explained);
+  if (asksAgain.value) {
+    return (
+      <span class="bad" role="status">
+        About {formatBytes(toRead)}. Narrow the range, or press again
+      </span>
+    );
+  }
   const refuses = explained?.parts.some(({ blocks, blocksToRead }) => blocksToRead < blocks);
   if (explained?.refusedBy) {
     return <span class="bad">The server will refuse this: {explained.refusedBy}</span>;

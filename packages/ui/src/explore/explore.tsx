@@ -1,8 +1,9 @@
 import { useEffect } from "preact/hooks";
+import { answer, grown, histogram, percentOf, progress } from "../answer/ask.js";
 import { filterBy, graphBy, zoom, zoomOut } from "../answer/clicks.js";
 import { hidden, liveSource, opened, pins, shownLines, togglePin } from "../answer/list-state.js";
 import { fields, labels, sheetOpen } from "../answer/panel-state.js";
-import { answer, busy, grown, histogram, runQuery, trouble } from "../answer/run.js";
+import { busy, runQuery, trouble } from "../answer/run.js";
 import { Histogram } from "../chart/histogram.js";
 import { FieldPanel } from "../fields/panel.js";
 import { formatWhole } from "../parts/format.js";
@@ -14,12 +15,12 @@ import { LinesView } from "../views/lines-view.js";
 import { NothingFound } from "./nothing.js";
 import { QueryBar } from "./query-bar.js";
 import { isEmpty } from "./start.js";
-import { Strip } from "./states.js";
+import { Missing, Strip } from "./states.js";
 import { downloadOpen, Toolbar } from "./toolbar.js";
 
 const loadWelcome = () => import("../welcome/welcome.js");
 const loadOpenLine = () => import("./open-line.js");
-const loadDownload = () => import("./download.js");
+const loadDownload = () => import("../download/download.js");
 
 export function Explore() {
   if (isEmpty.value) return <Lazy load={loadWelcome} props={{}} />;
@@ -67,6 +68,7 @@ function ExploreScreen() {
         <div class="answer">
           <Progress />
           <Strip />
+          <Missing />
           <Answered />
         </div>
         {opened.value !== undefined && <Lazy load={loadOpenLine} props={{}} />}
@@ -88,11 +90,21 @@ function statusText(): string {
   return total === undefined ? "" : `${formatWhole(total)} lines`;
 }
 
+/** That a query runs, and how far it is where it is asked in slices. */
 function Progress() {
   if (!busy.value) return null;
+  const now = progress.value;
+  if (now === undefined) {
+    return (
+      <div class="progress" role="progressbar" aria-label="The query runs">
+        <i class="runs" />
+      </div>
+    );
+  }
+  const percent = percentOf(now);
   return (
-    <div class="progress" role="progressbar" aria-label="The query runs">
-      <i class="runs" />
+    <div class="progress" role="progressbar" aria-label="The query runs" aria-valuenow={percent}>
+      <i style={{ width: `${percent}%` }} />
     </div>
   );
 }

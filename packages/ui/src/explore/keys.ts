@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { shareLink, zoomOut } from "../answer/clicks.js";
+import { graphBy, shareLink, zoomOut } from "../answer/clicks.js";
 import {
   closeLine,
   moveBy,
@@ -18,6 +18,7 @@ import { runQuery } from "../answer/run.js";
 import { copyText } from "../lines/selection.js";
 import { copy } from "../parts/toast.js";
 import { navigate, oldestFirst, raw, route, theme, wrap } from "../state/explore.js";
+import { runAsked } from "./cost-state.js";
 import { formatDraft, timeOpen } from "./query-bar.js";
 import { downloadOpen } from "./toolbar.js";
 
@@ -67,7 +68,12 @@ export const exploreKeys: readonly Key[] = [
   { keys: "1", says: "lines", run: () => navigate({ view: "lines" }) },
   { keys: "2", says: "table", run: () => navigate({ view: "table" }) },
   { keys: "3", says: "patterns", run: () => navigate({ view: "patterns" }) },
-  { keys: "Ctrl+Enter", says: "run", run: () => runQuery() },
+  {
+    keys: "4",
+    says: "chart of the lines by level",
+    run: () => graphBy("detected_level", undefined),
+  },
+  { keys: "Ctrl+Enter", says: "run", run: runAsked },
   { keys: "Alt+F", says: "format the query", run: formatDraft },
   { keys: "Ctrl+S", says: "save the query", run: click("save") },
 ];
@@ -135,6 +141,7 @@ const sequenceMs = 1000;
 
 /** Does what a key stands for. Keys typed into a field belong to the field, unless Ctrl or Alt is held. */
 export function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented) return;
   const typing = isTyping(event.target);
   const name = nameOf(event);
   if (typing && !/^(?:Ctrl\+(?:S|Enter)|Alt\+)/.test(name)) return;

@@ -1,47 +1,70 @@
 import { useSignal } from "@preact/signals";
-import { printQuery } from "@skald/logql/syntax";
+import { type LogExpr, printQuery, printSelector } from "@skald/logql/syntax";
+import { formatMatcher } from "@skald/model";
 import { useEffect } from "preact/hooks";
-import { type Answer, editQuery, setRange } from "../answer/run.js";
+import type { Answer } from "../answer/ask.js";
+import { editQuery, setRange } from "../answer/run.js";
+import type { Span } from "../api/fields.js";
 import { fetchInstant } from "../api/lines.js";
 import { fetchHolding, type Holding } from "../api/stats.js";
 import { formatCount, formatWhole } from "../parts/format.js";
 import { countable, selectorText } from "../query/derive.js";
-import { removeStage } from "../query/edit.js";
+import { removeMatcher, removeStage } from "../query/edit.js";
 import { partsOf } from "../query/parts.js";
 import { draft } from "../state/explore.js";
 
+/** Wider ranges; the first that is longer than the one that was asked is offered. */
+const wider = [
+  ["now-24h", "Look at 24 hours", 1n],
+  ["now-7d", "Look at 7 days", 7n],
+  ["now-30d", "Look at 30 days", 30n],
+] as const;
 const dayNs = 24n * 3600n * 1_000_000_000n;
+
+/** Matchers that are looked at one by one when no stream has them all. */
+const matchersMax = 6;
 
 /** What to do when no line matches: a wider range, or one filter less, with what each would have. */
 export function NothingFound({ found }: { readonly found: Answer }) {
   const here = useSignal<Holding | undefined>(undefined);
-  const day = useSignal<Holding | undefined>(undefined);
+  const wide = useSignal<Holding | undefined>(undefined);
   const lessOne = useSignal<number | undefined>(undefined);
-  const { log, span, text } = found;
+  const without = useSignal<readonly (Holding | undefined)[]>([]);
+  const { log, span, text, range } = found;
+  const lengthNs = range.toNs - range.fromNs;
+  const [back, says, days] = wider.find(([, , many]) => many * dayNs > lengthNs) ?? [];
   useEffect(() => {
+    here.value = wide.value = lessOne.value = undefined;
+    without.value = [];
     if (log === undefined) return;
     const asked = new AbortController();
+    const { signal } = asked;
     const selector = selectorText(log);
     const keep = <T,>(into: { value: T | undefined }, answer: Promise<T>) =>
       void answer.then(
-        (value) => (into.value = value),
+        (value) => {
+          if (!signal.aborted) into.value = value;
+        },
         () => undefined,
       );
-    const startNs = String(BigInt(span.endNs) - dayNs);
-    keep(here, fetchHolding(selector, span, asked.signal));
-    keep(day, fetchHolding(selector, { startNs, endNs: span.endNs }, asked.signal));
+    keep(here, fetchHolding(selector, span, signal));
+    if (days !== undefined) {
+      const now = BigInt(Date.now()) * 1_000_000n;
+      const around = { startNs: String(now - days * dayNs), endNs: String(now) };
+      keep(wide, fetchHolding(selector, around, signal));
+    }
     if (log.stages.length > 0) {
       const less = { ...log, stages: log.stages.slice(0, -1) };
-      const seconds = Math.max(
-        1,
-        Number((BigInt(span.endNs) - BigInt(span.startNs)) / 1_000_000_000n),
-      );
-      const query = `sum(count_over_time(${countable(less)} [${seconds}s]))`;
-      const answer = fetchInstant({ query, time: span.endNs }, asked.signal);
-      keep(
-        lessOne,
-        answer.then(({ series }) => series[0]?.points[0]?.[1] ?? 0),
-      );
+      keep(lessOne, countLines(less, span, signal));
+    }
+    if (log.matchers.length > 1) {
+      const holdings = log.matchers.slice(0, matchersMax).map((_, at) => {
+        const others = log.matchers.toSpliced(at, 1);
+        // A selector needs one matcher that takes no empty value; the server says when there is none.
+        const fewer = fetchHolding(printSelector(others), span, signal);
+        return fewer.catch(() => undefined);
+      });
+      keep(without, Promise.all(holdings));
     }
     return () => asked.abort();
   }, [found]);
@@ -59,16 +82,31 @@ export function NothingFound({ found }: { readonly found: Answer }) {
       </h2>
       <p class="mono">{log === undefined ? text : printQuery(log)}</p>
       <div class="choices">
-        <button
-          class="button"
-          type="button"
-          onClick={() => setRange({ from: "now-24h", to: "now" })}
-        >
-          Look at 24 hours
-          {day.value !== undefined && (
-            <span class="dim">{formatCount(day.value.entries)} lines of these streams</span>
-          )}
-        </button>
+        {back !== undefined && (
+          <button class="button" type="button" onClick={() => setRange({ from: back, to: "now" })}>
+            {says}
+            {wide.value !== undefined && (
+              <span class="dim">{formatCount(wide.value.entries)} lines of these streams</span>
+            )}
+          </button>
+        )}
+        {streams === 0 &&
+          without.value.map((holding, at) => {
+            const matcher = log?.matchers[at];
+            if (holding === undefined || holding.streams === 0 || matcher === undefined)
+              return null;
+            return (
+              <button
+                class="button"
+                type="button"
+                key={formatMatcher(matcher)}
+                onClick={() => editQuery(removeMatcher(draft.peek(), 0, at))}
+              >
+                Without <span class="mono">{formatMatcher(matcher).slice(0, 60)}</span>
+                <span class="dim">{formatCount(holding.entries)} lines of these streams</span>
+              </button>
+            );
+          })}
         {last !== undefined && (
           <button
             class="button"
@@ -84,4 +122,13 @@ export function NothingFound({ found }: { readonly found: Answer }) {
       </div>
     </div>
   );
+}
+
+/** How many lines a query has. */
+async function countLines(log: LogExpr, span: Span, signal: AbortSignal): Promise<number> {
+  const lengthNs = BigInt(span.endNs) - BigInt(span.startNs);
+  const seconds = lengthNs / 1_000_000_000n || 1n;
+  const query = `sum(count_over_time(${countable(log)} [${seconds}s]))`;
+  const { series } = await fetchInstant({ query, time: span.endNs }, signal);
+  return series[0]?.points[0]?.[1] ?? 0;
 }

@@ -1,6 +1,7 @@
+import { answer } from "../answer/ask.js";
 import { filterBy, shareLink } from "../answer/clicks.js";
 import { closeLine, moveBy, opened, shownLines, tab } from "../answer/list-state.js";
-import { answer, editQuery } from "../answer/run.js";
+import { editQuery } from "../answer/run.js";
 import { Context } from "../lines/context.js";
 import { Detail } from "../lines/detail.js";
 import { anchorOf } from "../lines/paging.js";

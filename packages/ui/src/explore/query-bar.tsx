@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { toggleLive } from "../answer/live.js";
 import { live } from "../answer/live-state.js";
 import { labels, sheetOpen } from "../answer/panel-state.js";
-import { busy, cancel, editQuery, runQuery, setRange } from "../answer/run.js";
+import { busy, cancel, editQuery, setRange } from "../answer/run.js";
 import { fetchFields, fetchFieldValues, fetchLabels, fetchLabelValues } from "../api/fields.js";
 import { Icon } from "../parts/icon.js";
 import { Chips } from "../query/chips.js";
@@ -15,6 +15,7 @@ import { chipsFolded, draft, regexChecked, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
 import { history, saved, unsave } from "../state/saved.js";
 import { Cost } from "./cost.js";
+import { runAsked } from "./cost-state.js";
 import { SaveDialog, SavedMenu } from "./saved-menu.js";
 import { TimePicker } from "./time-picker.js";
 
@@ -69,7 +70,7 @@ export function QueryBar() {
             caret.value = at;
             draft.value = text;
           }}
-          onRun={() => runQuery()}
+          onRun={runAsked}
           onHistory={(direction) => {
             const list = history();
             const next = place.current + direction;
@@ -136,7 +137,7 @@ export function QueryBar() {
             id="run"
             title="Run (Ctrl+Enter)"
             disabled={problem.value !== undefined}
-            onClick={() => runQuery()}
+            onClick={runAsked}
           >
             Run
           </button>

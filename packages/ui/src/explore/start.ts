@@ -1,7 +1,8 @@
 import { effect, signal } from "@preact/signals";
+import { answer } from "../answer/ask.js";
 import { liveSource } from "../answer/list-state.js";
 import { live } from "../answer/live-state.js";
-import { answer, runQuery, trouble } from "../answer/run.js";
+import { runQuery, trouble } from "../answer/run.js";
 import { isAbort } from "../api/client.js";
 import { troubleOf } from "../api/errors.js";
 import { fetchLabels } from "../api/fields.js";

@@ -1,8 +1,9 @@
 import { signal } from "@preact/signals";
+import { answer, grown, histogram } from "../answer/ask.js";
 import { hidden, source } from "../answer/list-state.js";
 import { liveInfo, resumeLive } from "../answer/live.js";
 import { live, livePause } from "../answer/live-state.js";
-import { answer, editQuery, grown, histogram, loadingMore } from "../answer/run.js";
+import { editQuery, loadingMore } from "../answer/run.js";
 import type { Level } from "../api/lines.js";
 import { formatCount, formatWhole } from "../parts/format.js";
 import { Icon, type IconName } from "../parts/icon.js";
@@ -133,7 +134,7 @@ function countText(): string {
   const order = oldestFirst.value ? "oldest" : "newest";
   const chart = histogram.value;
   const isSame = chart?.text === found.text && chart.span.startNs === found.span.startNs;
-  const total = isSame ? chart.total : undefined;
+  const total = isSame && chart.complete ? chart.total : undefined;
   const of = paging.done ? paging.count : (total ?? undefined);
   const text =
     of === undefined

@@ -32,9 +32,15 @@ function serverOf(lines: readonly Line[], limitMax: number) {
 
 function pagingOf(
   lines: readonly Line[],
-  options: { size: number; direction: "forward" | "backward"; limitMax?: number; heldMax?: number },
+  options: {
+    size: number;
+    direction: "forward" | "backward";
+    limitMax?: number;
+    heldMax?: number;
+    sliceNs?: bigint | undefined;
+  },
 ) {
-  const { size, direction, limitMax = 5000, heldMax = 100_000 } = options;
+  const { size, direction, limitMax = 5000, heldMax = 100_000, sliceNs } = options;
   const range = { startNs: String(base), endNs: String(base + 1000n) };
   return new Paging({
     query: "{}",
@@ -43,6 +49,7 @@ function pagingOf(
     limitMax,
     heldMax,
     direction,
+    sliceNs,
     fetch: serverOf(lines, limitMax),
   });
 }
@@ -66,9 +73,10 @@ describe("pages", () => {
         fc.array(arbitraryLine, { maxLength: 60 }),
         fc.integer({ min: 1, max: 20 }),
         fc.constantFrom("forward" as const, "backward" as const),
-        async (rows, size, direction) => {
+        fc.constantFrom(undefined, 1n, 2n, 3n, 62n, 5000n),
+        async (rows, size, direction, sliceNs) => {
           const lines = rows.map(({ at, stream, text }) => lineAt(base + BigInt(at), stream, text));
-          const found = await allOf(pagingOf(lines, { size, direction }));
+          const found = await allOf(pagingOf(lines, { size, direction, sliceNs }));
           expect(found.map(textOf).sort()).toEqual(lines.map(textOf).sort());
           const times = found.map(({ ns }) => ns);
           const sorted = [...times].sort();
@@ -114,5 +122,23 @@ describe("pages", () => {
     await paging.restore(0);
     expect(paging.at(0)?.text).toBe("line 0");
     expect(paging.at(299)).toBeUndefined();
+  });
+
+  it("come in slices, each twice as long as the one before", async () => {
+    const asked: string[] = [];
+    const paging = new Paging({
+      ...{ query: "{}", startNs: "0", endNs: "160", direction: "backward" },
+      ...{ size: 1000, limitMax: 5000, heldMax: 100_000, sliceNs: 10n },
+      fetch: ({ startNs, endNs }) => {
+        asked.push(`${startNs}-${endNs}`);
+        return Promise.resolve({
+          lines: [],
+          stats: { bytes: 0, lines: 0, seconds: 0 },
+          warnings: [],
+        });
+      },
+    });
+    await allOf(paging);
+    expect(asked).toEqual(["150-160", "130-150", "90-130", "10-90", "0-10"]);
   });
 });

@@ -14,6 +14,8 @@ export interface PagingOptions {
   readonly limitMax: number;
   /** Most lines that are held; pages far from the ones in use are let go and asked again. */
   readonly heldMax: number;
+  /** Length of the first slice of the range, ns; each later one is twice as long. Without it the whole range is asked at once. */
+  readonly sliceNs?: bigint | undefined;
   readonly fetch: FetchPage;
 }
 
@@ -25,10 +27,11 @@ interface Page {
   lines: readonly Line[] | undefined;
 }
 
-/** Where a page begins: a bound of time, and the lines at the edge that the pages before it have. */
+/** Where a page begins: a bound of time, the lines at the edge that the pages before it have, and where its slice ends. */
 interface Cursor {
   readonly bound: string;
   readonly edge: readonly Line[];
+  readonly until: string;
 }
 
 /**
@@ -39,14 +42,17 @@ export class Paging {
   readonly #options: PagingOptions;
   readonly #pages: Page[] = [];
   #next: Cursor | undefined;
+  #sliceNs: bigint | undefined;
   #count = 0;
   /** Nanoseconds with as many lines as an answer may have: what they have beyond that is missing. */
   readonly #crowded: string[] = [];
 
   constructor(options: PagingOptions) {
     this.#options = options;
-    const bound = options.direction === "backward" ? options.endNs : options.startNs;
-    this.#next = { bound, edge: [] };
+    this.#sliceNs = options.sliceNs;
+    this.#next = this.#sliceFrom(
+      options.direction === "backward" ? options.endNs : options.startNs,
+    );
   }
 
   /** Lines of all pages that have been asked for. */
@@ -68,7 +74,7 @@ export class Paging {
     return page?.lines?.[index - page.first];
   }
 
-  /** Asks for the next page. The answer is undefined when there is none. */
+  /** Asks for the next page, which has no line where a slice has none. The answer is undefined when there is none. */
   async more(): Promise<LinesAnswer | undefined> {
     const from = this.#next;
     if (from === undefined) return undefined;
@@ -102,32 +108,45 @@ export class Paging {
       const lines = without(answer.lines, from.edge);
       const last = answer.lines.at(-1);
       if (last === undefined || answer.lines.length < limit)
-        return { answer, lines, next: undefined };
+        return { answer, lines, next: this.#sliceFrom(from.until) };
       const isOneTime = answer.lines[0]!.ns === last.ns;
       if (isOneTime && limit < limitMax) continue;
       if (isOneTime) {
         // The server cannot give more lines of this nanosecond, so the next page begins behind it.
         this.#crowded.push(last.ns);
         const bound = direction === "backward" ? last.ns : plus(last.ns, 1n);
-        return { answer, lines, next: this.#isOver(bound) ? undefined : { bound, edge: [] } };
+        return { answer, lines, next: this.#behind(bound, from.until) };
       }
       const bound = direction === "backward" ? plus(last.ns, 1n) : last.ns;
       const edge = answer.lines.filter(({ ns }) => ns === last.ns);
-      return { answer, lines, next: { bound, edge } };
+      return { answer, lines, next: { bound, edge, until: from.until } };
     }
   }
 
-  #queryOf({ bound }: Cursor, limit: number): LinesQuery {
-    const { query, startNs, endNs, direction } = this.#options;
-    const range = direction === "backward" ? { startNs, endNs: bound } : { startNs: bound, endNs };
-    return { query, ...range, limit, direction };
+  /** The slice that begins at a bound; undefined at the end of the range. */
+  #sliceFrom(bound: string): Cursor | undefined {
+    const { direction, startNs, endNs } = this.#options;
+    const end = direction === "backward" ? startNs : endNs;
+    if (isOver(bound, end, direction)) return undefined;
+    if (this.#sliceNs === undefined) return { bound, edge: [], until: end };
+    const until = plus(bound, direction === "backward" ? -this.#sliceNs : this.#sliceNs);
+    this.#sliceNs *= 2n;
+    return { bound, edge: [], until: isOver(until, end, direction) ? end : until };
   }
 
-  #isOver(bound: string): boolean {
-    const { direction, startNs, endNs } = this.#options;
-    return direction === "backward"
-      ? BigInt(bound) <= BigInt(startNs)
-      : BigInt(bound) >= BigInt(endNs);
+  /** What is left of a slice behind a bound, or the next slice. */
+  #behind(bound: string, until: string): Cursor | undefined {
+    const isDone = isOver(bound, until, this.#options.direction);
+    return isDone ? this.#sliceFrom(until) : { bound, edge: [], until };
+  }
+
+  #queryOf({ bound, until }: Cursor, limit: number): LinesQuery {
+    const { query, direction } = this.#options;
+    const range =
+      direction === "backward"
+        ? { startNs: until, endNs: bound }
+        : { startNs: bound, endNs: until };
+    return { query, ...range, limit, direction };
   }
 
   #pageOf(index: number): Page | undefined {
@@ -155,6 +174,10 @@ export class Paging {
       page.lines = undefined;
     }
   }
+}
+
+function isOver(bound: string, end: string, direction: "forward" | "backward"): boolean {
+  return direction === "backward" ? BigInt(bound) <= BigInt(end) : BigInt(bound) >= BigInt(end);
 }
 
 function plus(ns: string, add: bigint): string {

@@ -129,3 +129,19 @@ export function namedFields(log: LogExpr): string[] {
   for (const stage of log.stages) if (stage.kind === "label_filter") visit(stage.filter);
   return names;
 }
+
+const units: Readonly<Record<string, string>> = {
+  rate: "lines per second, ",
+  count_over_time: "lines, ",
+  bytes_rate: "bytes per second, ",
+  bytes_over_time: "bytes, ",
+};
+
+/** What the values of a metric query are, for its sums and ranges; empty for others. */
+export function unitOf(expr: Expr | undefined): string {
+  if (expr?.kind === "vector_aggregation") {
+    return /^(?:count|std)/.test(expr.op) ? "" : unitOf(expr.inner);
+  }
+  const isPlain = expr?.kind === "range_aggregation" && expr.unwrap === undefined;
+  return isPlain ? (units[expr.op] ?? "") : "";
+}

@@ -18,7 +18,8 @@ export interface Route {
 export const screens = ["explore", "streams", "alerts", "system"] as const;
 export type Screen = (typeof screens)[number];
 
-export const views = ["lines", "table", "patterns", "chart"] as const;
+/** How an answer is shown; `instant` asks a metric query for its values at the end of the range. */
+export const views = ["lines", "table", "patterns", "chart", "instant"] as const;
 export type View = (typeof views)[number];
 
 export const defaultRoute: Route = {

@@ -1,5 +1,6 @@
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { answer, grown } from "../answer/ask.js";
 import {
   liveSource,
   opened,
@@ -11,7 +12,7 @@ import {
   source,
 } from "../answer/list-state.js";
 import { livePause } from "../answer/live-state.js";
-import { answer, grown, loadMore, restore } from "../answer/run.js";
+import { loadMore, restore } from "../answer/run.js";
 import { LineList } from "../lines/line-list.js";
 import { orderFor, type RowLook } from "../lines/row.js";
 import { namedFields, needlesOf } from "../query/derive.js";

@@ -1,26 +1,34 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
+import { answer } from "../answer/ask.js";
 import { zoom } from "../answer/clicks.js";
-import { answer } from "../answer/run.js";
+import { runQuery } from "../answer/run.js";
 import { SeriesLegend, SeriesName } from "../chart/legend.js";
 import type { ChartMode, MetricChartProps } from "../chart/metric-chart.js";
-import { drawnSeries } from "../chart/series.js";
+import { csvOf, drawnSeries } from "../chart/series.js";
+import { saveFile } from "../parts/file.js";
 import { formatValue } from "../parts/format.js";
+import { Icon } from "../parts/icon.js";
 import { loadPart } from "../parts/lazy.js";
-import { theme, zone } from "../state/explore.js";
+import { unitOf } from "../query/derive.js";
+import { navigate, route, theme, zone } from "../state/explore.js";
 import { formatTime } from "../state/range.js";
+import { InstantTable } from "./instant-table.js";
 
-const modes: readonly (readonly [ChartMode | "table", string])[] = [
-  ["lines", "Lines"],
-  ["bars", "Bars"],
-  ["stacked", "Stacked"],
-  ["table", "Table"],
+type Mode = ChartMode | "table" | "instant";
+const modes: readonly (readonly [Mode, string, string])[] = [
+  ["lines", "Lines", "A line for each series"],
+  ["bars", "Bars", "A bar for each value"],
+  ["stacked", "Stacked", "Series on top of each other"],
+  ["table", "Table", "The values at each time"],
+  ["instant", "Instant", "The values at the end of the range"],
 ];
 
 /** The answer of a metric query: a chart with its legend, or a table of its values. */
 export default function MetricView() {
-  const mode = useSignal<ChartMode | "table">("lines");
+  const chartMode = useSignal<ChartMode | "table">("lines");
+  const mode: Mode = route.value.view === "instant" ? "instant" : chartMode.value;
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const near = useSignal<string | undefined>(undefined);
   const chart = useSignal<ComponentType<MetricChartProps> | undefined>(undefined);
@@ -37,41 +45,62 @@ export default function MetricView() {
   const Chart = chart.value;
   const metric = answer.value?.metric;
   if (metric === undefined) return null;
+  const choose = (name: Mode) => {
+    const wasInstant = route.peek().view === "instant";
+    if (name !== "instant") chartMode.value = name;
+    if (wasInstant === (name === "instant")) return;
+    navigate({ view: name === "instant" ? "instant" : "lines" });
+    runQuery("replace");
+  };
+  const instant = answer.value?.instant;
   const empty = drawn.value.series.length === 0;
+  const isOverTime = !empty && instant === undefined;
   return (
     <div class="metric">
       <div class="tools-row" role="toolbar" aria-label="Chart">
         <span class="dim grow">
-          {drawn.value.series.length + drawn.value.left} series, step {metric.step} s
+          {unitOf(answer.value?.expr)}
+          {metric.series.length} series, {instant ? "at the end" : `step ${metric.step} s`}
         </span>
         <div class="views">
-          {modes.map(([name, label]) => (
+          {modes.map(([name, label, says]) => (
             <button
               key={name}
-              class={`tool${mode.value === name ? " on" : ""}`}
+              class={`tool${mode === name ? " on" : ""}`}
               type="button"
-              aria-pressed={mode.value === name}
-              onClick={() => (mode.value = name)}
+              title={says}
+              aria-pressed={mode === name}
+              onClick={() => choose(name)}
             >
               {label}
             </button>
           ))}
         </div>
+        <button
+          class="tool"
+          type="button"
+          title="Save the values as CSV"
+          aria-label="Save the values as CSV"
+          onClick={() => saveFile("skald-values.csv", csvOf(metric.series), "text/csv")}
+        >
+          <Icon name="download" />
+        </button>
       </div>
       {empty && <p class="nothing">No series in this range.</p>}
-      {!empty && mode.value === "table" && <ValueTable {...{ drawn: drawn.value }} />}
-      {!empty && mode.value !== "table" && Chart !== undefined && (
+      {instant !== undefined && !empty && <InstantTable series={instant} />}
+      {isOverTime && mode === "table" && <ValueTable {...{ drawn: drawn.value }} />}
+      {isOverTime && mode !== "table" && mode !== "instant" && Chart !== undefined && (
         <Chart
           drawn={drawn.value}
           shown={shown.value}
-          mode={mode.value}
+          mode={mode}
           zone={zone.value}
           theme={theme.value}
           onZoom={zoom}
           onNear={(key) => (near.value = key)}
         />
       )}
-      {!empty && mode.value !== "table" && (
+      {isOverTime && mode !== "table" && (
         <SeriesLegend
           drawn={drawn.value}
           chosen={chosen.value}

@@ -1,8 +1,9 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { quote } from "@skald/model";
 import { useEffect } from "preact/hooks";
+import { answer } from "../answer/ask.js";
 import { shownLines } from "../answer/list-state.js";
-import { answer, editQuery } from "../answer/run.js";
+import { editQuery } from "../answer/run.js";
 import { isAbort } from "../api/client.js";
 import { fetchPatterns, type Pattern } from "../api/patterns.js";
 import { Spark, trend } from "../chart/spark.js";

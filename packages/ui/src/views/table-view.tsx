@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { grown } from "../answer/ask.js";
 import { opened, openRow, source } from "../answer/list-state.js";
 import { fields, labels } from "../answer/panel-state.js";
-import { grown, loadMore } from "../answer/run.js";
+import { loadMore } from "../answer/run.js";
 import { valueIn } from "../fields/counts.js";
 import { parsedOf } from "../lines/row.js";
 import { formatWhole } from "../parts/format.js";

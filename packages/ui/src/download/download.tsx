@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { answer } from "../answer/run.js";
+import { answer } from "../answer/ask.js";
 import { isAbort } from "../api/client.js";
 import { Dialog } from "../parts/dialog.js";
 import { formatBytes, formatWhole } from "../parts/format.js";
-import { type DownloadFormat, download, type Progress } from "./download-run.js";
+import { type DownloadFormat, download, type Progress } from "./run.js";
 
 const formats: readonly (readonly [DownloadFormat, string])[] = [
   ["text", "Text, a line each"],
