@@ -41,17 +41,23 @@ export function loadWhenAnswered(): void {
 /** Runs what the address asks for, and again when the back button changes it; without a query it makes a useful one. */
 export function startExplore(): void {
   let shown = "";
+  let shownTenant = route.peek().tenant;
   effect(() => {
     const { screen, q, from, to, tenant } = route.value;
     if (screen !== "explore") return;
     const wanted = JSON.stringify([q, from, to, tenant]);
     if (wanted === shown) return;
     shown = wanted;
+    const isOther = tenant !== shownTenant;
+    shownTenant = tenant;
     if (q === "") return void beginWithData();
     const ran = answer.peek();
-    if (live.peek() || liveSource.peek() !== undefined) return;
+    if (!isOther && (live.peek() || liveSource.peek() !== undefined)) return;
     queueMicrotask(() => {
-      if (draft.peek().trim() === q && (ran?.text !== q || isBack)) runQuery("replace");
+      // No line of another tenant stays on the page because of a text that does not run.
+      if (isOther) draft.value = q;
+      const isNew = ran?.text !== q || isBack || isOther;
+      if (draft.peek().trim() === q && isNew) runQuery("replace");
       isBack = false;
     });
   });
