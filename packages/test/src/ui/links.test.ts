@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { removeFolders, type TestServer } from "../testing/server.js";
 import { closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
 import { addressOf, ask, editor, open, rows, untilCount } from "../testing/ui/page.js";
-import { emptySite, fill } from "../testing/ui/site.js";
+import { emptySite, fill, push } from "../testing/ui/site.js";
 
 let site: TestServer;
 
@@ -12,6 +12,13 @@ beforeAll(async () => {
   if (!hasBrowser) return;
   site = await emptySite();
   await fill(site, 4000);
+  // Only a longer range has these.
+  const beforeNs = BigInt(Date.now() - 3 * 3_600_000) * 1_000_000n;
+  const values = Array.from(
+    { length: 100 },
+    (_, n) => [String(beforeNs + BigInt(n)), `timeout ${n}`] as const,
+  );
+  await push(site, [{ stream: { app: "api" }, values }]);
 });
 
 afterAll(async () => {
@@ -75,12 +82,12 @@ describe("back and forward", () => {
     await untilCount(page, /of 33\d/);
     await page.locator(".list").focus();
     await page.keyboard.press("t");
-    await page.getByRole("button", { name: "Last 5 min", exact: true }).click();
-    await untilCount(page, /of 5\d$/);
+    await page.getByRole("button", { name: "Last 24 hours", exact: true }).click();
+    await untilCount(page, /of 43\d$/);
     await page.getByRole("navigation").getByRole("link", { name: "Streams" }).click();
     await page.getByRole("heading", { level: 1, name: "Streams" }).waitFor();
     await page.goBack();
-    await untilCount(page, /of 5\d$/);
+    await untilCount(page, /of 43\d$/);
     await page.goBack();
     await untilCount(page, /of 33\d/);
     await page.goBack();
@@ -90,7 +97,7 @@ describe("back and forward", () => {
     await untilCount(page, /of 33\d/);
     expect(await editor(page).inputValue()).toBe('{app="api"} |= "timeout"');
     await page.goForward();
-    await untilCount(page, /of 5\d$/);
+    await untilCount(page, /of 43\d$/);
     await page.goForward();
     await page.getByRole("heading", { level: 1, name: "Streams" }).waitFor();
   });
