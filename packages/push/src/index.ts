@@ -9,4 +9,6 @@ export { type BulkPush, bulkActions } from "./doors/elasticsearch.js";
 export { maxRecordBytes } from "./doors/json-lines.js";
 export { type FieldMapping, parseMapping } from "./doors/mapping.js";
 export * from "./labels.js";
+export * from "./syslog/frames.js";
+export * from "./syslog/rows.js";
 export { runInTurns } from "./turns.js";
