@@ -18,6 +18,7 @@ const entries = [
   "worker.js",
   "patterns-worker.js",
   "bucket-worker.js",
+  "syslog-worker.js",
   "query/query-worker.js",
 ];
 // The program reads these files at run time; they are beside the code.

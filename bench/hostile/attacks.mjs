@@ -1,5 +1,6 @@
 // The attacks of one client, by the names under which docs/limits.md lists them. Each goes on for a fixed time, so that what
 // others feel does not depend on how fast the server refuses. Bodies are made before the time begins.
+import { createSocket } from "node:dgram";
 import { setMaxListeners } from "node:events";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -8,6 +9,8 @@ import { rapidResets } from "../../packages/testkit/dist/index.js";
 const MiB = 1024 * 1024;
 const json = "application/json";
 const form = "application/x-www-form-urlencoded";
+/** As in bench/hostile.yaml. */
+const syslogPort = 15_514;
 const pushPath = "/loki/api/v1/push";
 /** Requests of one attack whose answers are kept. */
 const maxAnswers = 100_000;
@@ -128,6 +131,13 @@ export function attacksOf(client) {
       let n = 0;
       return (signal) => askForm(bodies[n++ % bodies.length], signal);
     }),
+    attack("G14", "syslog: a flood of datagrams, and messages that never end", 20, () => {
+      const datagram = Buffer.from(`<134>1 - h flood - - - ${"x".repeat(400)}`);
+      const endless = Buffer.alloc(MiB, "x");
+      let n = 0;
+      return (signal) =>
+        n++ % 4 === 0 ? sendEndless(syslogPort, endless, signal) : sendDatagrams(datagram, signal);
+    }),
     attack("G13b", "bodies byte by byte", 200, () => {
       return (signal) =>
         sendChunks(url, { tenant: tenantA, chunk: Buffer.from("1\r\nx\r\n") }, signal);
@@ -214,6 +224,32 @@ function manyNames(count, push) {
     return `["${ns + BigInt(row)}","row ${row}",{${pairs}}]`;
   });
   return Buffer.from(streamOf({ app: "names" }, values));
+}
+
+/** Sends datagrams as fast as this program can, in turns with what else it does. */
+async function sendDatagrams(datagram, signal) {
+  const socket = createSocket("udp4");
+  const send = () =>
+    new Promise((resolve) => socket.send(datagram, syslogPort, "127.0.0.1", resolve));
+  let sent = 0;
+  while (!signal.aborted) {
+    await Promise.all(Array.from({ length: 64 }, send));
+    sent += 64;
+    await new Promise(setImmediate);
+  }
+  socket.close();
+  return { status: `${sent} sent`, ms: 0, bytes: 0, text: "" };
+}
+
+/** Sends a message without an end. */
+async function sendEndless(port, chunk, signal) {
+  const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+  let isOpen = true;
+  socket.once("close", () => (isOpen = false));
+  socket.write("<134>1 - h endless - - - ");
+  while (!signal.aborted && isOpen) await new Promise((resolve) => socket.write(chunk, resolve));
+  socket.destroy();
+  return { status: "endless", ms: 0, bytes: 0, text: "" };
 }
 
 /** All that a client of HTTP/2 sends that asks for so much at once. */

@@ -221,8 +221,12 @@ export class Distributor implements Contract {
   }
 
   /** Stores rows that never were a body. The streams of the batch must hold all its rows in order. */
-  async pushBatch({ tenant, batch }: PushRequest): Promise<PushOutcome> {
-    const push = rawOfBatch(batch);
+  pushBatch({ tenant, batch }: PushRequest): Promise<PushOutcome> {
+    return this.pushRows(tenant, rawOfBatch(batch));
+  }
+
+  /** The same for rows as columns, which may be pushed again after a failure. */
+  async pushRows(tenant: string, push: RawPush): Promise<PushOutcome> {
     const { validated, refusals } = await this.#store({ tenant, push, backfillShard: undefined });
     return { refusals: [...refusalsOf(validated), ...refusals] };
   }

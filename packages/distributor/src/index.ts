@@ -7,3 +7,4 @@ export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js"
 export { createOtlpHandler, otlpExportPath } from "./otlp-grpc.js";
 
 export { Replicator, type ReplicatorOptions } from "./replicator.js";
+export { SyslogListeners } from "./syslog/syslog.js";

@@ -7,4 +7,5 @@ export const threadScripts = {
   queries: new URL("./query/query-worker.js", import.meta.url),
   patterns: new URL("./patterns-worker.js", import.meta.url),
   bucket: new URL("./bucket-worker.js", import.meta.url),
+  syslog: new URL("./syslog-worker.js", import.meta.url),
 };

@@ -167,6 +167,38 @@ describe("checks", () => {
     expect(run(load(`${schema}\n${empty}`)).warnings).toEqual(warnings);
   });
 
+  it.each([
+    ['address: "x"', 'address: "x" is not host:port, such as 0.0.0.0:5514'],
+    ['address: ":70000"', 'address: ":70000" is not host:port'],
+    ['address: ":1", tenant: a/b', "contains unsupported character '/'"],
+    ['address: ":1", labels: {a-b: c}', "labels: a-b is no label name"],
+    ['address: ":1", label_fields: [procid]', "label_fields: procid is not one of host, app"],
+    ['address: ":1", labels: {app: x}', "label_fields: app is among labels, too"],
+    ['address: ":1", time_zone: Mars', "time_zone: Invalid time zone specified: Mars"],
+    ['address: ":1", protocol: tls', "tls_config: set cert_file and key_file"],
+    [
+      'address: ":1", tls_config: {cert_file: c, key_file: k}',
+      "tls_config: protocol tcp has no TLS; use tls",
+    ],
+    [
+      'address: ":1", protocol: tls, tls_config: {cert_file: c, key_file: k, client_auth_type: x}',
+      "tls_config: client_auth_type: unknown kind x",
+    ],
+    ['address: ":1", framing: lines', '"lines" is not one of auto, octet_counting, newline'],
+    ['address: ":1", max_message_size: 2MB', "2MB is more than 1MB"],
+  ])("refuse a syslog listener: %s", (listener, problem) => {
+    const whole = listener.includes("tenant") ? listener : `tenant: t, ${listener}`;
+    const printed = text(load(`${minimal}\nsyslog: {listeners: [{${whole}}]}`));
+    expect(printed).toContain("syslog.listeners");
+    expect(printed).toContain(problem);
+  });
+
+  it("want a tenant for syslog where there are several", () => {
+    const yaml = `${minimal}\nsyslog: {listeners: [{address: "[::1]:514"}]}`;
+    expect(text(load(yaml))).toContain("syslog.listeners[0].tenant is missing");
+    expect(text(load(yaml, "-auth.enabled=false"))).toBe("started");
+  });
+
   it("warn of rulers that a users file keeps out", () => {
     const users = "auth: {users_file: users.yaml}";
     expect(run(load(`${minimal}\n${users}`)).warnings).toEqual([]);

@@ -1,4 +1,5 @@
 import { type RetentionLimits, RetentionRules } from "@skald/compactor/retention";
+import { syslogProblems } from "@skald/distributor/syslog-config";
 import { formatSize, quote } from "@skald/model";
 import {
   type CheckedSettings,
@@ -12,7 +13,7 @@ import { lastDirectory } from "./derive.js";
 import { notBuilt } from "./ignored-keys.js";
 import type { Config } from "./root.js";
 import { bucketProblem, storeKindFrom, storeKindOf } from "./s3-bucket.js";
-import { grpcTlsOptionsOf, tlsOptionsOf } from "./server.js";
+import { grpcTlsOptionsOf, syslogSurroundingsOf, tlsOptionsOf } from "./server.js";
 import type { SchemaPeriod } from "./storage.js";
 import { targets } from "./targets.js";
 
@@ -34,6 +35,7 @@ export function checkSettings(
   checkCommonStorage(settings, findings);
   checkDirectory(settings, findings);
   checkListener(settings, findings);
+  checkSyslog(settings, findings);
   checkOrigins(settings, findings);
   checkUsers(settings, findings);
   checkBucket(settings, findings);
@@ -103,6 +105,14 @@ function checkListener(settings: Settings, { problems }: Findings): void {
       const section = problem.startsWith("tls_") ? "server." : `server.${name}_tls_config: `;
       problems.push(section + problem);
     }
+}
+
+function checkSyslog(settings: Settings, { problems }: Findings): void {
+  const config = settings.build() as Config;
+  const around = syslogSurroundingsOf(config);
+  for (const [i, listener] of config.syslog.listeners.entries())
+    for (const problem of syslogProblems(listener, around))
+      problems.push(`syslog.listeners[${i}].${problem}`);
 }
 
 function checkOrigins(settings: Settings, { problems }: Findings): void {

@@ -1,5 +1,6 @@
 import { compactorConfig } from "@skald/compactor/config";
 import { distributorConfig } from "@skald/distributor/config";
+import { syslogConfig } from "@skald/distributor/syslog-config";
 import { frontendConfig, queryRangeConfig } from "@skald/frontend/config";
 import { ingesterClientConfig, ingesterConfig } from "@skald/ingester/config";
 import { frontendWorkerConfig, querierConfig } from "@skald/querier/config";
@@ -205,6 +206,7 @@ export const rootConfig = field.section("", {
   server: serverConfig,
   common: commonConfig,
   distributor: distributorConfig,
+  syslog: syslogConfig,
   ingester: ingesterConfig,
   ingester_client: ingesterClientConfig,
   pattern_ingester: patternIngesterConfig,

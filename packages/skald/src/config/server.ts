@@ -1,3 +1,4 @@
+import type { SyslogSurroundings } from "@skald/distributor/syslog-config";
 import { field, tlsServerBlock } from "@skald/runtime/config";
 import type { TlsOptions } from "@skald/transport";
 
@@ -189,6 +190,20 @@ export function tlsOptionsOf(server: ServerConfig): TlsOptions {
 /** TLS of the gRPC port. */
 export function grpcTlsOptionsOf(server: ServerConfig): TlsOptions {
   return optionsOf(server, server.grpc_tls_config);
+}
+
+/** What the syslog listeners take from other keys. */
+export function syslogSurroundingsOf(config: {
+  readonly auth_enabled: boolean;
+  readonly no_auth_tenant: string;
+  readonly server: ServerConfig;
+}): SyslogSurroundings {
+  const { minVersion, cipherSuites } = tlsOptionsOf(config.server);
+  return {
+    authEnabled: config.auth_enabled,
+    noAuthTenant: config.no_auth_tenant,
+    ...{ minVersion, cipherSuites },
+  };
 }
 
 function optionsOf(server: ServerConfig, section: ServerConfig["http_tls_config"]): TlsOptions {

@@ -133,7 +133,7 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
       access?.watch();
     },
     stop: async () => {
-      await server.stop();
+      await Promise.all([server.stop(), ...built.map(({ closeDoors }) => closeDoors?.())]);
       recorder.stop();
       access?.stop();
     },

@@ -40,6 +40,8 @@ export interface ModuleContext {
 export interface BuiltModule {
   /** Starts something that a first request would wait for; false when nothing is left to start. */
   readonly warm?: () => boolean;
+  /** Closes ports of its own, and waits for what came in by them; called before any service stops. */
+  readonly closeDoors?: () => Promise<void>;
   /** Its life; a module that only answers calls needs none. */
   readonly service?: Service;
   /** Says why it cannot work now although its service runs. */

@@ -9,8 +9,7 @@ export interface Saved {
 
 const historyMax = 200;
 
-const recallSaved = () => recall<readonly Saved[]>("saved", []);
-export const saved = signal(recallSaved());
+export const saved = signal<readonly Saved[]>(recall<readonly Saved[]>("saved", []));
 
 function historyKey(): string {
   return `history.${currentTenant()}`;
@@ -27,13 +26,12 @@ export function addToHistory(query: string): void {
 }
 
 export function save(name: string, query: string): void {
-  // Another tab may have saved some since.
-  const others = recallSaved().filter((one) => one.name !== name);
+  const others = saved.value.filter((one) => one.name !== name);
   setSaved([...others, { name, query }]);
 }
 
 export function unsave(query: string): void {
-  setSaved(recallSaved().filter((one) => one.query !== query));
+  setSaved(saved.value.filter((one) => one.query !== query));
 }
 
 function setSaved(list: readonly Saved[]): void {

@@ -17,6 +17,7 @@ import {
 } from "../module.js";
 import { buildOtlpDoors } from "../otlp-doors.js";
 import { buildServiceRing } from "../rings.js";
+import { buildSyslog } from "../syslog.js";
 
 /** Takes pushes and hands them to ingesters. */
 export function buildDistributor(parts: Parts, context: ModuleContext): BuiltModule {
@@ -52,12 +53,14 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
   const maxReceivedBytes = config.distributor.max_recv_msg_size;
   const door = new PushDoor({ distributor, maxReceivedBytes, ledger });
   const otlp = buildOtlpDoors(parts, context, door);
+  const syslog = buildSyslog(parts, context, distributor);
   const service = new Service({
     name: "distributor",
     start: async (signal) => {
       await own.start();
       await own.join(signal);
       await otlp.start();
+      await syslog?.start();
     },
     stop: async () => {
       await otlp.stop();
@@ -67,6 +70,7 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
   });
   return {
     service,
+    ...(syslog === undefined ? {} : { closeDoors: () => syslog.stop() }),
     unready: () => own.ring.unready,
     complaint: () => otlp.complaint(),
     rawRoutes: new Map([
