@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { PushOutcome, PushRequest } from "@skald/contracts";
 import { type Batch, SkaldError, type SteadyClock } from "@skald/model";
+import { runInTurns } from "@skald/push";
 import { type Sleep, sleep } from "@skald/runtime";
 import { type DiskSpace, nodeWalDisk, type WalDisk } from "@skald/storage";
 import type { Sealer } from "./flush/sealer.js";
@@ -12,7 +13,7 @@ import {
   writtenDirectories,
 } from "./settings/options.js";
 import type { Heads } from "./tenant/heads.js";
-import type { TenantAppend } from "./tenant/tenant.js";
+import type { NumberedBatch, Tenant, TenantAppend } from "./tenant/tenant.js";
 
 export interface IntakeContext {
   readonly options: IngesterOptions;
@@ -59,8 +60,12 @@ export class Intake {
     this.#assertPushable();
     const release = await this.#enter(batch);
     try {
-      this.#assertPushable();
-      const push = this.#append(tenant, batch);
+      let numbers = this.#numberStreams(tenant, batch);
+      if (numbers instanceof Promise) {
+        numbers = await numbers;
+        this.#assertPushable();
+      }
+      const push = this.#append(tenant, batch, numbers);
       if (push.ranges.length > 0) {
         const bytes = batch.source?.body.byteLength ?? batch.lineBytes;
         this.#disk.wrote(bytes);
@@ -100,16 +105,34 @@ export class Intake {
     return this.#queue.enter(logBytes, heldBytes);
   }
 
-  #append(name: string, batch: Batch): TenantAppend {
-    const { heads, limitsOf, clock, metrics } = this.#context;
+  /** Numbers the streams of a batch: those of a small one at once, those of others in turn with the work for other tenants. */
+  #numberStreams(name: string, batch: Batch): Int32Array | Promise<Int32Array> {
+    const { heads, limitsOf, clock } = this.#context;
     const tenant = heads.tenantOf(name);
-    const streamsBefore = tenant.streams.size;
-    const push = tenant.append(batch, limitsOf(name), clock.elapsedMs());
-    const created = tenant.streams.size - streamsBefore;
+    const numbering = tenant.numberStreams(batch, limitsOf(name), clock.elapsedMs());
+    const numbered = runInTurns(numbering, { queue: name });
+    if (!(numbered instanceof Promise)) return this.#noted(tenant, numbered);
+    return numbered.then((found) => {
+      const numbers = this.#noted(tenant, found);
+      return tenant.streams.removals === found.removals
+        ? numbers
+        : this.#numberStreams(name, batch);
+    });
+  }
+
+  #noted({ name, streams }: Tenant, { numbers, created }: NumberedBatch): Int32Array {
+    const { metrics } = this.#context;
     if (created > 0) {
       metrics.streamsCreated.inc({ tenant: name }, created);
-      metrics.memoryStreams.set({ tenant: name }, tenant.streams.size);
+      metrics.memoryStreams.set({ tenant: name }, streams.size);
     }
+    return numbers;
+  }
+
+  #append(name: string, batch: Batch, numbers: Int32Array): TenantAppend {
+    const { heads, limitsOf, clock, metrics } = this.#context;
+    const tenant = heads.tenantOf(name);
+    const push = tenant.append(batch, numbers, limitsOf(name), clock.elapsedMs());
     if (push.duplicates > 0) metrics.duplicates.inc(push.duplicates);
     return push;
   }

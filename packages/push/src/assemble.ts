@@ -44,7 +44,7 @@ export function* assembleBatchSteps(
   const { dropped, levels, source } = decisions;
   const rowCount = raw.rowCount - dropped.length;
   if (levels.length !== rowCount) throw mismatch(`${levels.length} levels for ${rowCount} rows`);
-  const streams = placeStreams(raw, decisions.streams, dropped);
+  const streams = yield* placeStreams(raw, decisions.streams, dropped);
   const kept = keptRows(raw.rowCount, dropped);
   const names = decisions.names ?? (yield* resolveMetadataNames(raw));
   const metadata = yield* assembleMetadata(raw, names, kept, levels);
@@ -65,15 +65,16 @@ export function* assembleBatchSteps(
   };
 }
 
-/** A push of more rows yields before its columns are picked. */
+/** A push of more rows yields before its columns are picked, and one of more streams after each that many. */
 const rowsPerStep = 8192;
+const streamsPerStep = 1024;
 
 /** The row range of each accepted stream; every row that is left must belong to one of them. */
-function placeStreams(
+function* placeStreams(
   raw: RawPush,
   accepted: readonly AcceptedStream[],
   dropped: Uint32Array,
-): BatchStream[] {
+): Generator<void, BatchStream[]> {
   const streams: BatchStream[] = [];
   let rowStart = 0;
   let cut = 0;
@@ -89,6 +90,7 @@ function placeStreams(
     const rowEnd = rowStart + (to - from) - (cut - before);
     streams.push({ labels, text, ordinal, rowStart, rowEnd });
     rowStart = rowEnd;
+    if (streams.length % streamsPerStep === 0) yield;
   }
   if (rowStart !== raw.rowCount - dropped.length) throw mismatch(`${rowStart} rows in streams`);
   return streams;

@@ -16,6 +16,8 @@ const maxMs = 10;
 /** Pages that show the whole process. */
 const maxPageMs = 30;
 const maxLargeMs = 50;
+/** One of 40,000 streams, which the server knows already or refuses; it goes on in steps. */
+const maxManyStreamsMs = 150;
 /** One that takes longer is sent again: code is compiled and garbage is collected when nobody asks for it. */
 const tries = 6;
 const requests = testRuns(400);
@@ -104,15 +106,15 @@ describe("the CPU time of the main thread", () => {
   );
 
   linux.each(largeRequests())(
-    `is at most ${maxLargeMs} ms for %s`,
-    async (_name, asked) => {
-      expect(await costOf(asked, maxLargeMs)).toBeLessThanOrEqual(maxLargeMs);
+    "is bounded for %s",
+    async (_name, asked, limitMs = maxLargeMs) => {
+      expect(await costOf(asked, limitMs)).toBeLessThanOrEqual(limitMs);
     },
     60_000,
   );
 });
 
-function largeRequests(): [string, Asked][] {
+function largeRequests(): [name: string, asked: Asked, limitMs?: number][] {
   const tenant = { "x-scope-orgid": "shop" };
   const json = { ...tenant, "content-type": "application/json" };
   const form = { ...tenant, "content-type": "application/x-www-form-urlencoded" };
@@ -151,6 +153,11 @@ function largeRequests(): [string, Asked][] {
           many(70_000, () => row),
         ),
       ),
+    ],
+    [
+      "a push of 40,000 streams",
+      push(`{"streams":[${many(40_000, (i) => `{"stream":{"n":"${i}"},"values":[${row}]}`)}]}`),
+      maxManyStreamsMs,
     ],
     [
       "a push of a line that is too long",

@@ -37,6 +37,25 @@ export interface TenantAppend {
   duplicates: number;
 }
 
+/** The numbers of the streams of a batch. */
+export interface NumberedBatch {
+  /** By position in the batch; `noNumber` for a stream without rows, and for one too many. */
+  readonly numbers: Int32Array;
+  /** Streams that are new. */
+  readonly created: number;
+  /** Removals of streams before: after the next one a number may mean another stream. */
+  readonly removals: number;
+}
+
+interface NumberedStream {
+  readonly batch: Batch;
+  readonly stream: BatchStream;
+  readonly number: number;
+}
+
+const noNumber = -1;
+/** Streams that are numbered between two yields. */
+const streamsPerStep = 64;
 /** Most refusals of a push; further ones are added to the last of their kind. */
 const maxRefusals = 10;
 
@@ -62,9 +81,33 @@ export class Tenant {
     return this.#isPushedTo;
   }
 
-  /** Appends the rows of a batch that the limits allow to the heads; they are not visible yet. */
-  append(batch: Batch, limits: IngesterLimits, nowMs: number): TenantAppend {
+  /**
+   * Finds the number of each stream of a batch; new streams get one while the tenant may have more, else `noNumber`. That is most
+   * of the work for a push of many streams, and it yields where other work may run first.
+   */
+  *numberStreams(
+    { streams }: Batch,
+    limits: IngesterLimits,
+    nowMs: number,
+  ): Generator<void, NumberedBatch> {
     this.#isPushedTo = true;
+    const { removals } = this.streams;
+    const numbers = new Int32Array(streams.length);
+    let created = 0;
+    for (let i = 0; i < streams.length; i++) {
+      const before = this.streams.size;
+      numbers[i] = this.#numberOf(streams[i] as BatchStream, limits, nowMs);
+      created += this.streams.size - before;
+      if (i % streamsPerStep === streamsPerStep - 1) yield;
+    }
+    return { numbers, created, removals };
+  }
+
+  /**
+   * Appends the rows of a batch that the limits allow to the heads; they are not visible yet. The numbers of its streams must be
+   * of `numberStreams`, and no stream may have been removed since.
+   */
+  append(batch: Batch, numbers: Int32Array, limits: IngesterLimits, nowMs: number): TenantAppend {
     const push: TenantAppend = {
       tenant: this,
       ranges: [],
@@ -77,8 +120,10 @@ export class Tenant {
       duplicates: 0,
     };
     try {
-      for (const stream of batch.streams) {
-        if (stream.rowEnd > stream.rowStart) this.#appendStream(push, batch, stream, limits, nowMs);
+      for (let i = 0; i < batch.streams.length; i++) {
+        const stream = batch.streams[i] as BatchStream;
+        if (stream.rowEnd === stream.rowStart) continue;
+        this.#appendStream(push, { batch, stream, number: numbers[i]! }, limits, nowMs);
       }
     } catch (error) {
       this.undo(push);
@@ -131,18 +176,15 @@ export class Tenant {
 
   #appendStream(
     push: TenantAppend,
-    batch: Batch,
-    stream: BatchStream,
+    { batch, stream, number }: NumberedStream,
     limits: IngesterLimits,
     nowMs: number,
   ): void {
     const bytes = bytesOfStream(batch, stream);
-    const number = this.#numberOf(stream, limits, nowMs);
-    if (number === undefined) {
+    if (number === noNumber) {
       refuse(push, stream, streamLimited(this.name, stream, bytes));
       return;
     }
-    this.streams.seenMs[number] = nowMs;
     if (!this.#takeTokens(number, bytes, limits, nowMs)) {
       const limitBytes = limits.per_stream_rate_limit;
       const refusal = streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
@@ -184,12 +226,15 @@ export class Tenant {
     push.ranges.push(range);
   }
 
-  /** The number of a stream; undefined when it is new and the tenant has too many streams. */
-  #numberOf(stream: BatchStream, limits: IngesterLimits, nowMs: number): number | undefined {
+  #numberOf(stream: BatchStream, limits: IngesterLimits, nowMs: number): number {
+    if (stream.rowEnd === stream.rowStart) return noNumber;
     const known = this.streams.find(stream.text);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.streams.seenMs[known] = nowMs;
+      return known;
+    }
     const maxStreams = maxStreamsOf(limits);
-    if (maxStreams > 0 && this.streams.size >= maxStreams) return undefined;
+    if (maxStreams > 0 && this.streams.size >= maxStreams) return noNumber;
     return this.streams.add(stream.text, stream.labels, nowMs, limits.per_stream_rate_limit_burst);
   }
 
