@@ -16,6 +16,8 @@ const file = join(folder, "users.yaml");
 const tokenOf = (right: string) => `Bearer token of ${right}`.replaceAll(" of ", "-of-");
 let served: TestProcess;
 
+let writeUsers: (more: readonly object[]) => void;
+
 beforeAll(async () => {
   const each = ["read", "write", "rules", "delete", "operate"].map((right) => ({
     ...{ name: `${right}er`, rights: [right], tenants: ["t1", "t2"] },
@@ -26,7 +28,9 @@ beforeAll(async () => {
     password: await hashPassword("secret"),
   };
   const auditor = { name: "auditor", rights: ["read"], tenants: ["*"], tokens: [hashToken("all")] };
-  writeFileSync(file, JSON.stringify({ users: [...each, person, auditor] }));
+  writeUsers = (more) =>
+    writeFileSync(file, JSON.stringify({ users: [...each, person, auditor, ...more] }));
+  writeUsers([{ ...auditor, name: "leaver", tokens: [hashToken("leaves")] }]);
   served = await startProcess(["-auth.enabled", `-auth.users-file=${file}`]);
 });
 afterAll(async () => {
@@ -131,6 +135,18 @@ describe("a process with a users file", () => {
     socket.terminate();
     expect(found).toBe(status);
   });
+
+  it("ends a tail when its user is gone from the file", async () => {
+    const url = `${served.url.replace("http", "ws")}/loki/api/v1/tail?query={app="a"}`;
+    const socket = new WebSocket(url, {
+      headers: { authorization: "Bearer leaves", "x-scope-orgid": "t1" },
+    });
+    await new Promise((resolve) => socket.once("open", resolve));
+    const code = new Promise((resolve) => socket.once("close", resolve));
+    writeUsers([]);
+    expect(await code).toBe(1008);
+    // The file is looked at every ten seconds.
+  }, 60_000);
 
   it.each([
     ["t2", 101],

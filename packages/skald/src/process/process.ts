@@ -124,6 +124,7 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
   ];
   const api = config.server.reference_paths_enabled ? all : underPublishedNames(all);
   const server = serverOf(api, context);
+  access?.onChange(() => void server.authorizeAgain());
   const recorder = stretchRecorder(metrics, log);
   const listening = new Service({
     name: "server",

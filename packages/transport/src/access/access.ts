@@ -49,6 +49,7 @@ export class Access {
   /** The text that was read last, or the error of reading it. */
   #last: string;
   #timer: NodeJS.Timeout | undefined;
+  #onChange: () => void = () => undefined;
 
   /** Reads the file; throws an error that names what cannot be used. */
   constructor(options: AccessOptions) {
@@ -67,6 +68,11 @@ export class Access {
     clearInterval(this.#timer);
   }
 
+  /** Calls a function whenever other users hold. */
+  onChange(listener: () => void): void {
+    this.#onChange = listener;
+  }
+
   /** Takes over a changed file that can be used. */
   async reload(): Promise<void> {
     let failure: unknown;
@@ -81,6 +87,7 @@ export class Access {
     if (found === this.#last) return;
     this.#last = found;
     this.#options.onReload?.(failure);
+    if (failure === undefined) this.#onChange();
   }
 
   /**

@@ -192,6 +192,11 @@ export class HttpServer {
     return http2;
   }
 
+  /** Ends the WebSockets whose senders may not open them any more. */
+  authorizeAgain(): Promise<void> {
+    return this.#upgrades?.authorizeAgain() ?? Promise.resolve();
+  }
+
   /** Without a listener Node serves requests with an `Upgrade` header as any other. */
   #takeUpgrades(serveHttp: ConnectionListener): Upgrades | undefined {
     const { socketRoutes: routes = [], pathPrefix, authorize, onRequest, onError } = this.#options;

@@ -43,7 +43,7 @@ const maxSilenceMs = 15_000;
 const maxMessageBytes = 64 * 1024;
 /** A client has this time to answer a close. */
 const closeGraceMs = 1000;
-const codes = { normal: 1000, goingAway: 1001, failure: 1011 };
+const codes = { normal: 1000, goingAway: 1001, forbidden: 1008, failure: 1011 };
 const switching = 101;
 
 /** Opens WebSockets: finds the endpoint, lets it refuse, does the handshake and runs the session. */
@@ -56,7 +56,8 @@ export class Upgrades {
     maxPayload: maxMessageBytes,
     perMessageDeflate: false,
   });
-  readonly #open = new Set<TextSocket>();
+  /** The sockets that are open, and what opened them. */
+  readonly #open = new Map<TextSocket, IncomingMessage>();
 
   constructor(options: UpgradeOptions) {
     this.#options = options;
@@ -78,9 +79,23 @@ export class Upgrades {
 
   /** Ends all that are open. */
   close(): void {
-    for (const socket of this.#open) {
+    for (const socket of this.#open.keys()) {
       socket.close(codes.goingAway, "the server is stopping");
       setTimeout(() => socket.cut(), closeGraceMs).unref();
+    }
+  }
+
+  /** Ends those whose sender may not open them any more. */
+  async authorizeAgain(): Promise<void> {
+    for (const [socket, request] of this.#open) {
+      try {
+        const path = pathOf(request).slice(this.#options.pathPrefix.length);
+        await this.#options.authorize?.(request.headers, path);
+      } catch (error) {
+        if (![401, 403].includes(errorAnswer(error).status)) continue;
+        socket.close(codes.forbidden, textForClients(error));
+        setTimeout(() => socket.cut(), closeGraceMs).unref();
+      }
     }
   }
 
@@ -138,7 +153,7 @@ export class Upgrades {
     request: IncomingMessage,
   ): Promise<number> {
     const socket = new TextSocket(webSocket, { pingPeriodMs, maxSilenceMs });
-    this.#open.add(socket);
+    this.#open.set(socket, request);
     try {
       await session(socket);
       socket.close(codes.normal, "");
