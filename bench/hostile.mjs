@@ -30,19 +30,21 @@ const { values: args } = parseArgs({
     times: { type: "string" },
     seconds: { type: "string", default: "10" },
     keep: { type: "boolean", default: false },
+    soak: { type: "string" },
     json: { type: "string" },
   },
 });
 if ((args.url === undefined) !== (args.pid === undefined)) {
   console.error(
-    "usage: node bench/hostile.mjs [--url URL --pid PID [--keep]] [--rows G,B3] [--times 30] [--seconds 10] [--json FILE]",
+    "usage: node bench/hostile.mjs [--url URL --pid PID [--keep]] [--rows G,B3] [--times 30] [--seconds 10] [--soak MINUTES] [--json FILE]",
   );
   process.exit(2);
 }
 
 const rows = [];
 let idle;
-for (const name of await namesOfRows()) {
+const names = await namesOfRows();
+for (const name of args.soak === undefined ? names : ["soak"]) {
   const row = await runRow(name);
   rows.push(row);
   print(row);
@@ -72,7 +74,7 @@ async function runRow(name) {
   const server = args.url === undefined ? await start() : attach(args.url, args.pid);
   const client = await openClient(server.url);
   try {
-    const each = allOf(client).find((one) => one.name === name);
+    const each = name === "soak" ? soakOf(client) : allOf(client).find((one) => one.name === name);
     await pushData(client, new Set(each.needs), { keep: args.keep });
     // The first seconds of a process show how it warms up.
     const nothing = { name: "idle", what: "nothing", times: 0, run: () => sleep(idleMs) };
@@ -89,6 +91,23 @@ async function runRow(name) {
   }
 }
 
+/** All rows in turn, in one process. */
+function soakOf(client) {
+  const all = allOf(client).filter(({ name }) => names.includes(name));
+  const untilMs = performance.now() + Number(args.soak) * 60_000;
+  const run = async () => {
+    for (let i = 0; performance.now() < untilMs; i++) {
+      const one = all[i % all.length];
+      const begun = one.run(one.times, AbortSignal.timeout(Number(args.seconds) * 1000));
+      const { counts } = summaryOf(await allOfBegun(begun));
+      console.log(`${one.name.padEnd(5)} ${JSON.stringify(counts)}`);
+    }
+    return [];
+  };
+  const needs = all.flatMap((one) => one.needs);
+  return { name: "soak", what: `all rows for ${args.soak} minutes`, times: 1, needs, run };
+}
+
 async function measure(server, client, { name, what, times, run, isTimed }) {
   await server.calm();
   server.resetPeak();
@@ -103,7 +122,7 @@ async function measure(server, client, { name, what, times, run, isTimed }) {
   await sleep(300);
   const ends = AbortSignal.timeout(isTimed ? Number(args.seconds) * 1000 : caseTimeoutMs);
   const begun = run(times, ends);
-  const own = name === "idle" ? (await begun, []) : await all(begun);
+  const own = name === "idle" ? (await begun, []) : await allOfBegun(begun);
   const tookMs = performance.now() - startMs;
   await sleep(300);
   const felt = await probes.stop();
@@ -119,7 +138,7 @@ async function measure(server, client, { name, what, times, run, isTimed }) {
 }
 
 /** The answers of a case, whether it gives one promise for all or one for each. */
-async function all(begun) {
+async function allOfBegun(begun) {
   return Array.isArray(begun) ? Promise.all(begun) : begun;
 }
 
@@ -145,13 +164,14 @@ function summaryOf(answers) {
   return { counts, error, p50: times[times.length >> 1], max: times.at(-1), extra };
 }
 
-function missesOf({ gone, ready, tiny, push, stretchMs, peakMiB, keptMiB }) {
+function missesOf({ gone, ready, tiny, push, tail, stretchMs, peakMiB, keptMiB }) {
   if (gone) return "the process is gone";
   const found = [];
   if (ready.p99 > aims.readyP99Ms) found.push("ready");
   if (tiny.p99 > aims.tinyTimesIdle * idle.tiny.p99) found.push("tiny query");
   if (tiny.failed > 0) found.push("tiny queries fail");
   if (push.failed > 0) found.push("small pushes fail");
+  if (tail.failed > 0) found.push("tails end");
   if (stretchMs > aims.stretchMs) found.push("main thread");
   if (peakMiB > aims.peakMiB) found.push("peak");
   if (keptMiB > aims.keptMiB) found.push("kept");
@@ -168,6 +188,7 @@ function tableOf(all) {
     "ready p50 / p99 / max",
     "tiny query",
     "small push",
+    "tail",
     "main thread: ran, waited for a core",
     "stretch >",
     "peak MiB",
@@ -184,7 +205,7 @@ function tableOf(all) {
     row.own.max === undefined
       ? ""
       : `${ms(row.own.p50)} / ${ms(row.own.max)}${row.own.extra === undefined ? "" : `; ${row.own.extra}`}`,
-    ...[row.ready, row.tiny, row.push].map(
+    ...[row.ready, row.tiny, row.push, row.tail].map(
       (felt) =>
         `${ms(felt.p50)} / ${ms(felt.p99)} / ${ms(felt.max)}${felt.failed > 0 ? ` (${felt.failed} failed)` : ""}`,
     ),
@@ -207,13 +228,13 @@ function mainThreadOf({ mainCpuMs, waitedMs, tookMs }) {
 }
 
 function print(row) {
-  const { name, own, tookMs, ready, tiny, push, peakMiB, afterMiB, misses = "" } = row;
-  const felt = [ready, tiny, push]
+  const { name, own, tookMs, ready, tiny, push, tail, peakMiB, afterMiB, misses = "" } = row;
+  const felt = [ready, tiny, push, tail]
     .map(({ p50, p99, max }) => `${ms(p50)}/${ms(p99)}/${ms(max)}`)
     .join("  ");
   const main = row.gone ? "" : `main ${mainThreadOf(row)}, stretch > ${row.stretchMs} ms`;
   console.log(
-    `${name.padEnd(5)} ${JSON.stringify(own.counts)} ${ms(tookMs)} ms  ready, tiny, push ${felt}  ${main}  ${peakMiB} MiB, then ${afterMiB ?? ""}  ${misses}`,
+    `${name.padEnd(5)} ${JSON.stringify(own.counts)} ${ms(tookMs)} ms  ready, tiny, push, tail ${felt}  ${main}  ${peakMiB} MiB, then ${afterMiB ?? ""}  ${misses}`,
   );
   if (own.error !== undefined) console.log(`      ${own.error.slice(0, 200)}`);
 }
