@@ -12,6 +12,7 @@ export interface ClusterPlan {
   readonly links?: readonly string[];
   readonly clocks?: Readonly<Record<string, number>>;
   readonly builds?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
 }
 
 /** The state of a connection between services; see scripts/cluster/links.mjs. */
