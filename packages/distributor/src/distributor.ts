@@ -202,6 +202,11 @@ export class Distributor implements Contract {
       const records = await this.#decodeRecords(tenant, input, take);
       const { push } = records;
       request.inflated?.(bytesOf(push));
+      const { length: entries } = records.refused;
+      if (entries > 0) {
+        const reason: DiscardReason = "unreadable_record";
+        this.#options.metrics.discarded(tenant, reason, { entries, bytes: 0 });
+      }
       if (push.rowCount === 0) return recordsResponse(records);
       return recordsResponse(
         records,

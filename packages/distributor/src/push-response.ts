@@ -210,7 +210,8 @@ export type DiscardReason =
   | "structured_metadata_too_many"
   | "blocked_ingestion"
   | "rate_limited"
-  | "request_body_too_large";
+  | "request_body_too_large"
+  | "unreadable_record";
 
 /** Entries of a push that were refused for one reason. */
 interface RefusedKind {

@@ -97,7 +97,7 @@ describe("lines of JSON over HTTP", () => {
   });
 
   it("are refused one by one, and the others stay", async () => {
-    const { post, stored } = await serve("json_lines", { max_line_size: 100 });
+    const { post, stored, counter } = await serve("json_lines", { max_line_size: 100 });
     const answer = await post(
       `{"a":1}\n{"a":\n{"_time":"1"}\n{"a":"${"x".repeat(200)}"}\n{"a":"\ud83d\ude00"}`,
     );
@@ -106,6 +106,8 @@ describe("lines of JSON over HTTP", () => {
       /^3 of 5 records were refused, number 2: invalid JSON .*number 3: .*timestamp too old.*number 4: max entry size '100' bytes exceeded/s,
     );
     expect(stored()).toHaveLength(2);
+    for (const reason of ["unreadable_record", "line_too_long", "greater_than_max_sample_age"])
+      expect(await counter("loki_discarded_samples_total", { reason })).toBe(1);
   });
 
   it("of any length are stored in pieces, packed or not", async () => {
