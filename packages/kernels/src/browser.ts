@@ -28,4 +28,5 @@ export const {
   markValueKeys,
   groupNeedleBits,
   hashRows,
+  gatherValues,
 } = twin;

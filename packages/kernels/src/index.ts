@@ -26,6 +26,7 @@ export const {
   markValueKeys,
   groupNeedleBits,
   hashRows,
+  gatherValues,
 } = kernels;
 
 /**

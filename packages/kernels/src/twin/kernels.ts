@@ -1,5 +1,6 @@
 import type { Kernels } from "../shared/kernels.js";
 import { scanJsonFields, scanLogfmtFields } from "./fields.js";
+import { gatherValues } from "./gather.js";
 import { hashRows } from "./hash.js";
 import { scanJsonKeys } from "./json-keys.js";
 import { scanJsonPush } from "./json-push.js";
@@ -35,4 +36,5 @@ export const twin: Kernels = {
   markValueKeys,
   groupNeedleBits,
   hashRows,
+  gatherValues,
 };

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { dayNs } from "@skald/model";
+import { parquetMetadata } from "hyparquet";
 import { openSegmentFile } from "../segment/read/reader.js";
 import { fixtureBaseNs, headOf, type Row, rowsOf, sealedRows } from "../testing/seal-rows.js";
 import { sealSegment } from "./seal.js";
@@ -62,6 +63,22 @@ describe("order", () => {
   it("sorts rows that came backwards", () => {
     const rows = Array.from({ length: 3000 }, (_, i) => row(3000 - i, String(i)));
     expect(seal([rows]).rows).toEqual(sealedRows(rows));
+  });
+});
+
+describe("names of metadata", () => {
+  it("get columns by the number of rows that have them", () => {
+    const names = Array.from({ length: 40 }, (_, i) => `name_${String(i).padStart(2, "0")}`);
+    const all = Object.fromEntries(names.map((name) => [name, "once"]));
+    const often = { name_39: "often", name_38: "often" };
+    const path = join(directory, "names.parquet");
+    const heads = [headOf([[row(1, "a", all), row(2, "b", often), row(3, "c", often)]])];
+    sealSegment({ tenant: "t", id: "s", path, heads });
+    const { buffer, byteOffset, byteLength } = readFileSync(path);
+    const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+    const { schema } = parquetMetadata(file);
+    const columns = schema.map(({ name }) => name).filter((name) => name.startsWith("name_"));
+    expect(columns).toEqual([...names.slice(0, 30), "name_38", "name_39"]);
   });
 });
 
