@@ -24,6 +24,15 @@ export function nginxFiles() {
         (name) => `{{ include "skald.serviceOf" (dict "root" . "target" "${name}") }}:${port}`,
         [ifPatterns, "{{- end }}"],
       ),
+      users: [
+        "{{- if .Values.gateway.basicAuth.enabled }}",
+        '  auth_basic "Skald";',
+        "  auth_basic_user_file /etc/nginx/secrets/.htpasswd;",
+        "{{- if .Values.loki.tenants }}",
+        "  proxy_set_header X-Scope-OrgID $remote_user;",
+        "{{- end }}",
+        "{{- end }}",
+      ],
       address: (name) => `http://${name}`,
       ifPatterns: [
         ifPatterns,
@@ -48,7 +57,7 @@ function upstreams(hostOf, [start, end] = []) {
   });
 }
 
-function nginxConf({ listen, global, inServer = [], address, ifPatterns }) {
+function nginxConf({ listen, global, users = [], inServer = [], address, ifPatterns }) {
   const locations = routes.slice(0, -1).flatMap((route) => {
     const lines = locationOf(route, address).map(indented(4));
     if (ifPatterns === undefined || route.service !== "pattern-ingester") return lines;
@@ -62,6 +71,7 @@ function nginxConf({ listen, global, inServer = [], address, ifPatterns }) {
     ...global.map(indented(2)),
     "",
     ...http,
+    ...users,
     "",
     "  server {",
     `    listen ${listen};`,

@@ -19,6 +19,7 @@ export type * from "./plan/plan.js";
 export { entriesOf } from "./plan/plan.js";
 export { isInShard, longestRangeNs, planQuery, splitLeaf } from "./plan/planner.js";
 export {
+  type BlockStreams,
   type ColumnNeeds,
   forEachStretch,
   type RunHeader,
@@ -36,7 +37,13 @@ export {
   Thinning,
   timestampNs,
 } from "./scan/log-rows.js";
-export { keepsEveryRow, type LogScan, RowMatch, startLogScan } from "./scan/log-scan.js";
+export {
+  keepsEveryRow,
+  type LogScan,
+  type LogSelected,
+  RowMatch,
+  startLogScan,
+} from "./scan/log-scan.js";
 export { type MetricScan, startMetricScan } from "./scan/metric-scan.js";
 export { combineMetricPartials, type MetricPartial } from "./scan/partial.js";
 export { rowErrorOf } from "./scan/series.js";

@@ -22,7 +22,13 @@ import { blocksWithin } from "./dedup/minute-digests.js";
 import { lookOf } from "./scans/matches.js";
 import { MetricScans, measureScan, uncounted } from "./scans/metric.js";
 import { cutBlocks, wholeRows } from "./scans/volumes.js";
-import { columnsOf, onlyTimestamps, readsLines, type ScanContext } from "./source/block-reader.js";
+import {
+  columnsOf,
+  factsOf,
+  onlyTimestamps,
+  readsLines,
+  type ScanContext,
+} from "./source/block-reader.js";
 import { numberMinutes, streamKey } from "./source/row-mask.js";
 import type { OpenSource, Source } from "./source/source.js";
 import { byBestTime, candidatesOf, flagsOf, rangeOf, viewOf } from "./source/view.js";
@@ -52,8 +58,9 @@ export function missingOfScan(
       const scan = startLogScan(plan);
       const candidates = candidatesOf(view, rangeOf(plan), { formula: scan.formula });
       candidates.sort(byBestTime(plan.direction));
-      // Where every row counts, the times alone tell which blocks are read.
-      const columns = keepsEveryRow(plan) ? onlyTimes : columnsOf(scan.needs);
+      // Where every row counts, the times alone tell which blocks are read; else columns of fields may.
+      const first = candidates[0] && scan.narrowNeeds(factsOf(view.source, candidates[0].block));
+      const columns = keepsEveryRow(plan) ? onlyTimes : columnsOf(first ?? scan.needs);
       return missingIn(view.source, blocksOf(candidates), columns, ref.aheadBytes);
     }
     return new MetricScans(plan).split(view).flatMap(({ scan, candidates }) => {

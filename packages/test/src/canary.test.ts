@@ -104,7 +104,7 @@ describe("skald canary", () => {
     silent.close();
     expect(report).toMatchObject({ code: 1, duplicates: 0, unexpected: 0 });
     expect(report.missing).toBeGreaterThan(0);
-    expect(report.stderr).toMatch(/ tail: 20 lines are missing, such as after line \d+\n/);
+    expect(report.stderr).toMatch(/ tail: 20 lines are missing, after line \d+\n/);
     expect(report.stderr).not.toMatch(/(forward|backward|count): /);
   });
 

@@ -23,6 +23,9 @@ app.kubernetes.io/part-of: skald
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "skald.serviceAccountName" -}}
@@ -33,14 +36,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 {{- end }}
 
-{{/* An image by registry, repository and tag: dict "image" ... "tag" the default. */}}
+{{/* An image by registry, repository, tag and digest: dict "root" "image" "tag" (the default). */}}
 {{- define "skald.image" -}}
-{{- $name := printf "%s:%s" .image.repository (default .tag .image.tag) }}
-{{- if .image.registry }}
-{{- printf "%s/%s" .image.registry $name }}
-{{- else }}
-{{- $name }}
-{{- end }}
+{{- $global := .root.Values.global }}
+{{- with $global.imageRegistry | default $global.image.registry | default .image.registry }}{{ . }}/{{ end }}
+{{- .image.repository }}
+{{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .tag }}{{ end }}
 {{- end }}
 
 {{/* Whether several processes share the work. */}}
@@ -62,7 +63,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{/* The service that runs a target in this mode: dict "root" "target". */}}
 {{- define "skald.serviceOf" -}}
 {{- $target := .target }}
-{{- if eq .root.Values.deploymentMode "SimpleScalable" }}
+{{- if not (include "skald.isCluster" .root) }}
+{{- $target = "all" }}
+{{- else if eq .root.Values.deploymentMode "SimpleScalable" }}
 {{- $target = get (dict "distributor" "write" "ingester" "write" "querier" "read" "query-frontend" "read") .target | default "backend" }}
 {{- end }}
 {{- include "skald.objectName" (dict "root" .root "target" $target) }}
@@ -77,11 +80,62 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 {{- end }}
 
+{{/* Whether the chart runs a bucket: values of Loki's chart ask for MinIO, and name no other bucket. */}}
+{{- define "skald.hasBucket" -}}
+{{- $s3 := .Values.loki.storage.s3 }}
+{{- if and .Values.minio.enabled (include "skald.isCluster" .) (not $s3.endpoint) (not $s3.region) (not $s3.accessKeyId) (not .Values.loki.storage.use_thanos_objstore) }}true{{- end }}
+{{- end }}
+
+{{/* s3 or filesystem; other words are refused. */}}
+{{- define "skald.storeType" -}}
+{{- $storage := .Values.loki.storage }}
+{{- if include "skald.hasBucket" . }}
+{{- "s3" }}
+{{- else if $storage.use_thanos_objstore }}
+{{- $storage.object_store.type | default "s3" }}
+{{- else }}
+{{- $storage.type | default (ternary "s3" "filesystem" (or (eq (include "skald.isCluster" .) "true") (ne (toString $storage.bucketNames.chunks) ""))) }}
+{{- end }}
+{{- end }}
+
+{{- define "skald.bucketName" -}}
+{{- $name := .Values.loki.storage.bucketNames.chunks }}
+{{- if include "skald.hasBucket" . }}
+{{- $name | default "chunks" }}
+{{- else }}
+{{- $name | default "" }}
+{{- end }}
+{{- end }}
+
+{{/* Where the bucket is, by the words of loki.storage.s3. */}}
+{{- define "skald.s3" -}}
+{{- $storage := .Values.loki.storage }}
+{{- if include "skald.hasBucket" . }}
+endpoint: http://{{ include "skald.fullname" . }}-bucket:8333
+accessKeyId: {{ .Values.minio.rootUser | quote }}
+secretAccessKey: {{ .Values.minio.rootPassword | quote }}
+s3ForcePathStyle: true
+insecure: true
+{{- else if $storage.use_thanos_objstore }}
+{{- with $storage.object_store.s3 }}
+endpoint: {{ .endpoint | default "" | quote }}
+region: {{ .region | default "" | quote }}
+accessKeyId: {{ .access_key_id | default "" | quote }}
+secretAccessKey: {{ .secret_access_key | default "" | quote }}
+insecure: {{ default false .insecure }}
+http_config: {{ toYaml (default dict .http) | nindent 2 }}
+sse: {{ toYaml (default dict .sse) | nindent 2 }}
+{{- end }}
+{{- else }}
+{{- toYaml $storage.s3 }}
+{{- end }}
+{{- end }}
+
 {{/* The secret with the bucket's key, or nothing when there is none. */}}
 {{- define "skald.secretName" -}}
 {{- if .Values.loki.storage.s3.existingSecret }}
 {{- .Values.loki.storage.s3.existingSecret }}
-{{- else if .Values.loki.storage.s3.accessKeyId }}
+{{- else if get (fromYaml (include "skald.s3" .)) "accessKeyId" }}
 {{- printf "%s-s3" (include "skald.fullname" .) }}
 {{- end }}
 {{- end }}
@@ -99,9 +153,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 
 {{/* Changes with the secrets that the values have, so that pods restart. */}}
 {{- define "skald.secretValues" -}}
-{{- $s3 := .Values.loki.storage.s3 }}
+{{- $s3 := fromYaml (include "skald.s3" .) }}
 {{- $redis := .Values.redis }}
 {{- toYaml (list $s3.accessKeyId $s3.secretAccessKey $s3.existingSecret $redis.password $redis.existingSecret $redis.external.password $redis.external.sentinel_password) }}
+{{- end }}
+
+{{/* Whether nginx stands in front: always with several processes, with one where it has something to do. */}}
+{{- define "skald.hasGateway" -}}
+{{- $gateway := .Values.gateway }}
+{{- if $gateway.enabled }}
+{{- if or (include "skald.isCluster" .) $gateway.basicAuth.enabled $gateway.ingress.enabled }}true{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The secret with the users of the gateway. */}}
+{{- define "skald.usersSecret" -}}
+{{- .Values.gateway.basicAuth.existingSecret | default (printf "%s-gateway" (include "skald.fullname" .)) }}
 {{- end }}
 
 {{/* The services of this mode: target -> words of its values. Rows that are not uploaded yet are on disks of those that hold rows. */}}
@@ -140,7 +207,7 @@ common:
   replication_factor: {{ $loki.commonConfig.replication_factor }}
   persist_tokens: true
   ring:
-    {{- if .Values.ingester.zoneAwareReplication.enabled }}
+    {{- if and .Values.ingester.zoneAwareReplication.enabled .Values.ingester.zoneAwareReplication.zones }}
     zone_awareness_enabled: true
     {{- end }}
     kvstore:
@@ -164,24 +231,23 @@ common:
       store: inmemory
   {{- end }}
   storage:
-    {{- if eq $loki.storage.type "s3" }}
+    {{- if eq (include "skald.storeType" .) "s3" }}
+    {{- $s3 := fromYaml (include "skald.s3" .) }}
     s3:
-      endpoint: {{ $loki.storage.s3.endpoint | default "" | quote }}
-      region: {{ $loki.storage.s3.region | default "" | quote }}
-      bucketnames: {{ required "set loki.storage.bucketNames.chunks" $loki.storage.bucketNames.chunks }}
+      endpoint: {{ $s3.endpoint | default "" | quote }}
+      region: {{ $s3.region | default "" | quote }}
+      bucketnames: {{ required "set loki.storage.bucketNames.chunks: several processes need a bucket; minio.enabled brings one for tests" (include "skald.bucketName" .) }}
       {{- if include "skald.secretName" . }}
       access_key_id: ${S3_ACCESS_KEY}
       secret_access_key: ${S3_SECRET_KEY}
       {{- end }}
-      s3forcepathstyle: {{ $loki.storage.s3.s3ForcePathStyle }}
-      insecure: {{ $loki.storage.s3.insecure }}
-      {{- with $loki.storage.s3.http_config }}
-      http_config:
+      s3forcepathstyle: {{ default false $s3.s3ForcePathStyle }}
+      insecure: {{ default false $s3.insecure }}
+      {{- range $key := list "http_config" "backoff_config" "sse" }}
+      {{- with get $s3 $key }}
+      {{ $key }}:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- with $loki.storage.s3.backoff_config }}
-      backoff_config:
-        {{- toYaml . | nindent 8 }}
       {{- end }}
     {{- else }}
     filesystem:
@@ -189,7 +255,7 @@ common:
       rules_directory: {{ $loki.storage.filesystem.rules_directory | default (printf "%s/rules" $loki.commonConfig.path_prefix) }}
     {{- end }}
 schema_config:
-  {{- if $loki.schemaConfig }}
+  {{- if and $loki.schemaConfig (not $loki.useTestSchema) }}
   {{- if include "skald.withoutMinio" . }}
   {{- toYaml $loki.schemaConfig | replace "object_store: s3" "object_store: filesystem" | nindent 2 }}
   {{- else }}
@@ -199,7 +265,7 @@ schema_config:
   configs:
     - from: "2024-01-01"
       store: tsdb
-      object_store: {{ $loki.storage.type }}
+      object_store: {{ include "skald.storeType" . }}
       schema: v13
       index:
         prefix: index_
@@ -241,11 +307,15 @@ runtime_config:
 {{/* Sections of the configuration that the values have under their own names. */}}
 {{- define "skald.sections" -}}
 {{- $loki := .Values.loki }}
-{{- range $name := list "analytics" "bloom_build" "bloom_gateway" "distributor" "frontend" "frontend_worker" "index_gateway" "ingester" "ingester_client" "operational_config" "querier" "query_range" "query_scheduler" "ruler" "storage_config" "tracing" "ui" }}
+{{- range $name := list "analytics" "block_builder" "bloom_build" "bloom_gateway" "compactor_grpc_client" "distributor" "frontend" "frontend_worker" "index_gateway" "ingester" "ingester_client" "operational_config" "querier" "query_range" "query_scheduler" "ruler" "storage_config" "tracing" }}
 {{- with get $loki $name }}
 {{ $name }}:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end }}
+{{- with omit $loki.commonConfig "path_prefix" "replication_factor" "compactor_address" "compactor_grpc_address" }}
+common:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with omit $loki.pattern_ingester "enabled" }}
 pattern_ingester:
@@ -261,64 +331,48 @@ pattern_ingester:
 
 {{/* Whether values ask for the MinIO of Loki's chart, and one process can do without. */}}
 {{- define "skald.withoutMinio" -}}
-{{- if and .Values.minio.enabled (eq .Values.loki.storage.type "filesystem") (not (include "skald.isCluster" .)) }}true{{- end }}
+{{- if and .Values.minio.enabled (eq (include "skald.storeType" .) "filesystem") (not (include "skald.isCluster" .)) }}true{{- end }}
 {{- end }}
 
-{{/* Values of Loki's chart that are set and have no effect, a line each. */}}
+{{/* Values of Loki's chart that are set and have no effect, a line each, with the reason. */}}
 {{- define "skald.warnings" -}}
 {{- $root := . }}
 {{- if include "skald.withoutMinio" . }}
-- minio: this chart brings no MinIO; the process keeps its data on its disk
+- minio: one process keeps its data on its disk
+{{- else if include "skald.hasBucket" . }}
+- minio: the bucket is SeaweedFS in one pod, which is meant for tests
 {{- else if .Values.minio.enabled }}
-- minio: this chart brings no MinIO; the bucket is that of loki.storage
+- minio: the bucket is that of loki.storage
 {{- end }}
 {{- if and .Values.loki.pattern_ingester.enabled (not (include "skald.hasPatterns" .)) }}
 - loki.pattern_ingester.enabled: set patternIngester.replicas
 {{- end }}
-{{- range $key, $why := fromYaml (include "skald.ignoredValues" .) }}
-{{- $value := get $root.Values $key }}
-{{- if $value }}
-{{- if not (or (eq (toString $value.enabled) "false") (eq (toString $value.replicas) "0")) }}
-- {{ $key }}: {{ $why }}
+{{- if and .Values.ingester.zoneAwareReplication.enabled (not .Values.ingester.zoneAwareReplication.zones) }}
+- ingester.zoneAwareReplication.enabled: list the zones in ingester.zoneAwareReplication.zones
 {{- end }}
-{{- end }}
-{{- end }}
-{{- range $target, $component := fromYaml (include "skald.components" .) }}
-{{- $values := get $root.Values $component.values }}
-{{- range $key := list "hostAliases" "image" "initContainers" "extraContainers" "serviceLabels" "serviceAnnotations" "selectorLabels" "maxSurge" "topologySpreadConstraints" "command" "dnsConfig" "sidecar" }}
-{{- if get $values $key }}
-- {{ $component.values }}.{{ $key }}: has no effect
-{{- end }}
-{{- end }}
+{{- if and (not (include "skald.isCluster" .)) (gt (int .Values.singleBinary.replicas) 1) }}
+- singleBinary.replicas: one process runs, because several would not share what they hold; use SimpleScalable
 {{- end }}
 {{- with .Values.loki.storage.bucketNames.ruler }}
-{{- if ne . $root.Values.loki.storage.bucketNames.chunks }}
+{{- if ne . (include "skald.bucketName" $root) }}
 - loki.storage.bucketNames.ruler: rules are in the bucket of the chunks
 {{- end }}
 {{- end }}
+{{- $running := list }}
+{{- range $target, $component := fromYaml (include "skald.components" .) }}
+{{- $running = append $running $component.values }}
 {{- end }}
-
-{{/* Parts of Loki's chart that this chart has not: a value that switches one on gets a warning with the reason. */}}
-{{- define "skald.ignoredValues" -}}
-adminApi: part of the enterprise edition of Loki
-bloomBuilder: queries need no blooms here
-bloomCompactor: queries need no blooms here
-bloomGateway: queries need no blooms here
-bloomPlanner: queries need no blooms here
-chunksCache: queriers keep what they read on their own disks
-enterprise: part of the enterprise edition of Loki
-enterpriseGateway: part of the enterprise edition of Loki
-ingress: use gateway.ingress
-kubectlImage: no job uses it
-lokiCanary: no canary is installed
-memberlist: the rings are in Redis
-memcached: results are cached in memory or in Redis (query_range.results_cache)
-migrate: Loki's chunks cannot be read
-overridesExporter: has no counterpart
-resultsCache: results are cached in memory or in Redis (query_range.results_cache)
-rollout_operator: zones are rolled out by their own sets
-sidecar: rules come by the API
-tableManager: has no counterpart
-test: no test is installed
-ui: has no counterpart
+{{- range $path, $why := fromYaml (.Files.Get "files/loki-values.yaml") }}
+{{- $names := splitList "." $path }}
+{{- range $top := ternary $running (list (first $names)) (eq (first $names) "*") }}
+{{- $value := get $root.Values $top }}
+{{- range $name := rest $names }}
+{{- $value = get (ternary $value dict (kindIs "map" $value)) $name }}
+{{- end }}
+{{- $switch := ternary $value dict (kindIs "map" $value) }}
+{{- if and $value (ne (toString $switch.enabled) "false") (ne (toString $switch.replicas) "0") }}
+- {{ join "." (prepend (rest $names) $top) }}: {{ $why }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}

@@ -3,10 +3,13 @@
 {{- $root := .root }}
 {{- $values := .values }}
 {{- $loki := $root.Values.loki }}
+{{- $global := $root.Values.global }}
+{{- $disk := merge (dict) (first (default (list (dict)) $values.persistence.claims)) $values.persistence }}
+{{- $keepsDisk := and .component.isSet $disk.enabled (ne (toString $disk.volumeClaimsEnabled) "false") }}
 {{- $isIngester := default false .component.holdsRows }}
 {{- $isScaled := false }}
 {{- with $values.autoscaling }}
-{{- $isScaled = .enabled }}
+{{- $isScaled = and .enabled (ne $.target "all") }}
 {{- end }}
 apiVersion: apps/v1
 kind: {{ ternary "StatefulSet" "Deployment" (default false .component.isSet) }}
@@ -15,27 +18,35 @@ metadata:
   labels:
     {{- include "skald.labels" $root | nindent 4 }}
     app.kubernetes.io/component: {{ .target }}
+    {{- with $values.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with (merge (dict) (default dict $values.annotations) $loki.annotations) }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
+  revisionHistoryLimit: {{ $loki.revisionHistoryLimit }}
   {{- if not $isScaled }}
-  replicas: {{ $values.replicas }}
+  replicas: {{ if eq .target "all" }}1{{ else if eq (toString $values.enabled) "false" }}0{{ else }}{{ $values.replicas }}{{ end }}
   {{- end }}
   {{- if .component.isSet }}
   serviceName: {{ include "skald.objectName" (dict "root" $root "target" .target) }}-headless
-  podManagementPolicy: Parallel
+  podManagementPolicy: {{ $values.podManagementPolicy | default "Parallel" }}
   {{- if $isIngester }}
   # A rollout waits until all services have seen the last pod at its new address.
   minReadySeconds: 30
   {{- end }}
-  {{- if $values.persistence.enabled }}
+  {{- if $keepsDisk }}
   # The disk of a removed pod stays until a person deletes it.
   persistentVolumeClaimRetentionPolicy:
-    whenScaled: Retain
-    whenDeleted: Retain
+    whenScaled: {{ $disk.whenScaled | default "Retain" }}
+    whenDeleted: {{ $disk.whenDeleted | default "Retain" }}
   {{- end }}
   {{- else }}
   strategy:
     rollingUpdate:
-      maxSurge: 1
+      maxSurge: {{ default 1 $values.maxSurge }}
       maxUnavailable: 0
   {{- end }}
   selector:
@@ -54,7 +65,7 @@ spec:
         {{- if .zone }}
         zone: {{ .zone }}
         {{- end }}
-        {{- with (merge (dict) $values.podLabels $loki.podLabels) }}
+        {{- with (merge (dict) $values.podLabels $loki.podLabels $root.Values.commonLabels) }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
       annotations:
@@ -73,8 +84,20 @@ spec:
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- if $values.priorityClassName }}
-      priorityClassName: {{ $values.priorityClassName }}
+      {{- with $global.priorityClassName | default $values.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      enableServiceLinks: {{ $loki.enableServiceLinks }}
+      {{- if eq (toString $values.hostUsers) "false" }}
+      hostUsers: false
+      {{- end }}
+      {{- with $values.hostAliases }}
+      hostAliases:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $values.dnsConfig | default $loki.dnsConfig }}
+      dnsConfig:
+        {{- toYaml . | nindent 8 }}
       {{- end }}
       terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
       securityContext:
@@ -100,6 +123,9 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
       topologySpreadConstraints:
+        {{- with $values.topologySpreadConstraints }}
+        {{- toYaml . | nindent 8 }}
+        {{- else }}
         {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
         - maxSkew: 1
           topologyKey: {{ $key }}
@@ -110,9 +136,14 @@ spec:
               {{- include "skald.selectorLabels" $root | nindent 14 }}
               app.kubernetes.io/component: {{ $.target }}
         {{- end }}
+        {{- end }}
+      {{- with $values.initContainers }}
+      initContainers:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
       containers:
         - name: skald
-          image: {{ include "skald.image" (dict "image" $loki.image "tag" $root.Chart.AppVersion) }}
+          image: {{ include "skald.image" (dict "root" $root "image" (mergeOverwrite (dict) $loki.image (default dict $values.image)) "tag" $root.Chart.AppVersion) }}
           imagePullPolicy: {{ $loki.image.pullPolicy }}
           args:
             - -config.file=/etc/skald/config.yaml
@@ -121,7 +152,7 @@ spec:
             {{- if .zone }}
             - -ingester.availability-zone={{ .zone }}
             {{- end }}
-            {{- with $values.extraArgs }}
+            {{- with concat $global.extraArgs $values.extraArgs }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
           ports:
@@ -129,7 +160,7 @@ spec:
               containerPort: {{ $loki.server.http_listen_port }}
             - name: grpc
               containerPort: {{ $loki.server.grpc_listen_port }}
-          {{- if or (include "skald.secretName" $root) (include "skald.redisSecretName" $root) $values.extraEnvFrom }}
+          {{- if or (include "skald.secretName" $root) (include "skald.redisSecretName" $root) $global.extraEnvFrom $values.extraEnvFrom }}
           envFrom:
             {{- if include "skald.secretName" $root }}
             - secretRef:
@@ -139,7 +170,7 @@ spec:
             - secretRef:
                 name: {{ include "skald.redisSecretName" $root }}
             {{- end }}
-            {{- with $values.extraEnvFrom }}
+            {{- with concat $global.extraEnvFrom $values.extraEnvFrom }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
           {{- end }}
@@ -152,7 +183,7 @@ spec:
             - name: SKALD_DATA_FOLDER
               value: {{ $loki.commonConfig.path_prefix }}
             {{- end }}
-            {{- with $values.extraEnv }}
+            {{- with concat $global.extraEnv $values.extraEnv }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
           {{- if $isIngester }}
@@ -196,33 +227,52 @@ spec:
               mountPath: {{ $loki.commonConfig.path_prefix }}
             - name: config
               mountPath: /etc/skald
-            {{- with $values.extraVolumeMounts }}
+            {{- with concat $global.extraVolumeMounts $values.extraVolumeMounts }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
+        {{- with $values.extraContainers }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       volumes:
         - name: config
           configMap:
             name: {{ include "skald.fullname" $root }}
-        {{- if not (and .component.isSet $values.persistence.enabled) }}
+        {{- if not $keepsDisk }}
         - name: data
           emptyDir:
-            sizeLimit: {{ $values.persistence.size }}
+            sizeLimit: {{ $disk.size }}
         {{- end }}
-        {{- with $values.extraVolumes }}
+        {{- with concat $global.extraVolumes $values.extraVolumes }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-  {{- if and .component.isSet $values.persistence.enabled }}
+  {{- if $keepsDisk }}
   volumeClaimTemplates:
     - metadata:
         name: data
+        {{- range $key := list "labels" "annotations" }}
+        {{- with get $disk $key }}
+        {{ $key }}:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+        {{- end }}
       spec:
-        accessModes: [ReadWriteOnce]
-        {{- if $values.persistence.storageClass }}
-        storageClassName: {{ $values.persistence.storageClass }}
+        accessModes: {{ toYaml (default (list "ReadWriteOnce") $disk.accessModes) | nindent 10 }}
+        {{- with $disk.storageClass }}
+        storageClassName: {{ . }}
+        {{- end }}
+        {{- with $disk.volumeAttributesClassName }}
+        volumeAttributesClassName: {{ . }}
+        {{- end }}
+        {{- with $disk.selector }}
+        selector:
+          {{- toYaml . | nindent 10 }}
         {{- end }}
         resources:
           requests:
-            storage: {{ $values.persistence.size }}
+            storage: {{ $disk.size }}
+    {{- with $values.extraVolumeClaimTemplates }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   {{- end }}
 {{- end }}
 
@@ -260,7 +310,10 @@ spec:
           type: Utilization
           averageUtilization: {{ $scaling.targetMemoryUtilizationPercentage }}
     {{- end }}
-  {{- with omit $scaling.behavior "enabled" }}
+    {{- with $scaling.customMetrics }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with omit (default dict $scaling.behavior) "enabled" }}
   behavior:
     {{- toYaml . | nindent 4 }}
   {{- end }}

@@ -176,8 +176,9 @@ export class Canary {
     this.#report.checks++;
     const counted = Number(sums[0]?.value[1] ?? 0);
     const difference = counted - batches.length * linesPerBatch;
-    if (difference < 0) this.#find("missing", "count", -difference);
-    if (difference > 0) this.#find("duplicates", "count", difference);
+    const among = `among lines ${first.first} to ${last.first + linesPerBatch - 1}`;
+    if (difference < 0) this.#find("missing", "count", -difference, among);
+    if (difference > 0) this.#find("duplicates", "count", difference, among);
   }
 
   #judgeLines(way: Way, batches: readonly Batch[], rows: readonly LogStream[]): void {
@@ -189,7 +190,7 @@ export class Canary {
         const number = numberOf(stream, ns, line);
         if (number === undefined) unexpected++;
         else seen.set(number, (seen.get(number) ?? 0) + 1);
-        if (number === undefined) example ??= `${ns} ${line}`;
+        if (number === undefined) example ??= `such as ${ns} ${line}`;
       }
     }
     let missing = 0;
@@ -199,11 +200,11 @@ export class Canary {
         const times = seen.get(line) ?? 0;
         if (times === 0) missing++;
         if (times === 0) missed ??= line;
-        if (times > 1) this.#find("duplicates", way, times - 1, `line ${line}`);
+        if (times > 1) this.#find("duplicates", way, times - 1, `such as line ${line}`);
         seen.delete(line);
       }
     }
-    if (missing > 0) this.#find("missing", way, missing, `line ${missed}`);
+    if (missing > 0) this.#find("missing", way, missing, `such as line ${missed}`);
     unexpected += seen.size;
     if (unexpected > 0) this.#find("unexpected", way, unexpected, example);
   }
@@ -259,7 +260,7 @@ export class Canary {
       for (const [ns, line] of values) {
         const number = numberOf(stream, ns, line);
         if (number === undefined) {
-          this.#find("unexpected", "tail", 1, `${ns} ${line}`);
+          this.#find("unexpected", "tail", 1, `such as ${ns} ${line}`);
           continue;
         }
         this.#counters.latency.observe(Math.max(0, nowMs - Number(BigInt(ns) / nsPerMs)) / 1000);
@@ -267,7 +268,7 @@ export class Canary {
         if (tailed === undefined) continue;
         const times = (tailed.get(number) ?? 0) + 1;
         tailed.set(number, times);
-        if (times > 1) this.#find("duplicates", "tail", 1, `line ${number}`);
+        if (times > 1) this.#find("duplicates", "tail", 1, `such as line ${number}`);
       }
     }
     // The server said that it left lines out for a slow client, so they are not lost.
@@ -320,7 +321,7 @@ export class Canary {
   #find(kind: Finding, way: Way, lines: number, example?: string): void {
     this.#report[kind] += lines;
     this.#counters[kind].inc({ way }, lines);
-    const such = example === undefined ? "" : `, such as ${example}`;
+    const such = example === undefined ? "" : `, ${example}`;
     this.#options.onFinding(`${way}: ${lines} lines ${says[kind]}${such}`);
   }
 }

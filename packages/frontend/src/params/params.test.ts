@@ -43,6 +43,7 @@ describe("parseSpan", () => {
   it.each([
     ["60", 60n * second],
     ["0.5", second / 2n],
+    ["593.4705882352941", 593_470_000_000n],
     ["1h30m", 5400n * second],
     ["100ms", second / 10n],
     ["2d", 172_800n * second],

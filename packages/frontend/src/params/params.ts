@@ -139,13 +139,13 @@ function integerProblem(parser: "Atoi" | "ParseInt", text: string): string {
   return `strconv.${parser}: parsing ${quote(text)}: ${why}`;
 }
 
-/** A duration as float seconds or in Prometheus form; ns. */
+/** A duration as float seconds, of which whole ms count, or in Prometheus form; ns. */
 export function parseSpan(text: string): bigint {
   const seconds = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
   if (Math.abs(seconds) * 1e9 > 2 ** 63) {
     throw invalidArgument(`cannot parse "${text}" to a valid duration. It overflows int64`);
   }
-  if (Number.isFinite(seconds)) return BigInt(Math.round(seconds * 1000)) * nsPerMs;
+  if (Number.isFinite(seconds)) return (BigInt(Math.trunc(seconds * 1e9)) / nsPerMs) * nsPerMs;
   const duration = parsePrometheusDuration(text);
   if (duration === undefined) throw invalidArgument(`cannot parse "${text}" to a valid duration`);
   return duration;

@@ -231,7 +231,7 @@ function isEmpty(demand: Demand): boolean {
 }
 
 /** Names that a label filter looks at. */
-function filterNames(filter: LabelFilter): readonly string[] {
+export function filterNames(filter: LabelFilter): readonly string[] {
   if (filter.kind === "and" || filter.kind === "or") {
     return [...filterNames(filter.left), ...filterNames(filter.right)];
   }

@@ -9,16 +9,19 @@ import type {
   SeriesTable,
 } from "../pipeline/pipeline.js";
 import { defaultMaxLineBytes } from "../pipeline/row/row.js";
+import { keepRows } from "../pipeline/stage/row-sets.js";
 import { tooMuchMemory } from "../plan/budget.js";
 import type { LogPlan, RowLabels } from "../plan/plan.js";
 import { factsOf, type Grouping, type LogExpr } from "../syntax/ast.js";
 import {
+  type BlockStreams,
   type ColumnNeeds,
   forEachStretch,
   type RunSelection,
   StreamKeys,
   type StreamLabels,
 } from "./block-selection.js";
+import { FieldFilter } from "./field-filter.js";
 import { type LogPartial, type RowPlace, RowStore, siftRows } from "./log-rows.js";
 
 /**
@@ -38,11 +41,23 @@ export interface LogScan {
    * Adds the selected rows that lie in the time range of the plan. Of rows of a stream with equal timestamps the ones
    * with a smaller `sequence` come first (a number below 2^53 of source and block), then the ones with a smaller row number.
    */
-  addBlock(block: Block, streams: StreamLabels, selection: RunSelection, sequence: number): void;
+  addBlock(block: Block, streams: StreamLabels, selection: LogSelected, sequence: number): void;
+  /**
+   * What `narrow` reads of a block, which is no line; undefined where it can tell nothing. Worth it only before the lines are read.
+   */
+  narrowNeeds(block: BlockStreams): ColumnNeeds | undefined;
+  /** Which of the selected rows may be in the answer, as words of bits (see `RowSet`); undefined when that may be any of them. */
+  narrow(block: Block, streams: StreamLabels, selection: RunSelection): Uint32Array | undefined;
   /** Rows that every stage let pass so far, those beyond the limit too. */
   readonly passedRows: number;
   /** What was kept; the scan cannot be used afterwards. */
   finish(): LogPartial;
+}
+
+/** Rows of runs, of which some are known not to be in the answer. */
+export interface LogSelected extends RunSelection {
+  /** What `narrow` left of them, if it was asked. */
+  readonly only?: Uint32Array | undefined;
 }
 
 /**
@@ -68,6 +83,7 @@ class LogQueryScan implements LogScan {
   readonly formula: NeedleFormula | undefined;
   passedRows = 0;
   readonly #pipeline: Pipeline;
+  readonly #fields: FieldFilter | undefined;
   readonly #best: BestRows;
   readonly #selection: LogSelection;
   readonly #runOptions: RunOptions;
@@ -77,6 +93,7 @@ class LogQueryScan implements LogScan {
   constructor(plan: LogPlan, check: (() => void) | undefined) {
     const { stages } = plan.log;
     this.#pipeline = compilePipeline({ stages, output: { kind: "log" }, nowNs: plan.nowNs });
+    this.#fields = FieldFilter.of(stages, check);
     this.#runOptions = { check, maxLineBytes: plan.maxLineBytes };
     this.#run = this.#pipeline.start(this.#runOptions);
     this.#best = new BestRows(plan);
@@ -90,8 +107,19 @@ class LogQueryScan implements LogScan {
     return worst === undefined ? undefined : timestampOf(worst);
   }
 
-  addBlock(block: Block, streams: StreamLabels, selection: RunSelection, sequence: number): void {
+  narrowNeeds(block: BlockStreams): ColumnNeeds | undefined {
+    const fields = this.#fields?.columnsFor(block);
+    return fields && { timestamps: true, lines: false, metadata: [], fields };
+  }
+
+  narrow(block: Block, streams: StreamLabels, selection: RunSelection): Uint32Array | undefined {
     const wanted = this.#selection.select(block, selection, this.worstTime());
+    return this.#fields?.passing(block, streams, wanted);
+  }
+
+  addBlock(block: Block, streams: StreamLabels, selection: LogSelected, sequence: number): void {
+    const wanted = this.#selection.select(block, selection, this.worstTime());
+    if (selection.only !== undefined) keepRows(selection.only, wanted, false);
     if (wanted.count === 0) return;
     if (this.#run.series.count > maxRememberedSeries) {
       this.#best.makeLabels();
@@ -310,7 +338,7 @@ class LogSelection {
   }
 
   /** `worst`: rows worse than this time (ns since the epoch) cannot change the answer. */
-  select(block: Block, selection: RunSelection, worst: bigint | undefined): Readonly<RowSelection> {
+  select(block: Block, selection: RunSelection, worst: bigint | undefined): RowSelection {
     if (this.#rows.length < block.rowCount) this.#rows = new Uint32Array(block.rowCount);
     const from = Number(this.#plan.fromNs - block.baseNs);
     const to = Number(this.#plan.toNs - block.baseNs) - 1;

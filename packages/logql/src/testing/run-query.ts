@@ -65,8 +65,10 @@ function runLog(plan: LogPlan, sources: readonly (readonly LaidBlock[])[]): LogR
   const partials = sources.map((blocks, source) => {
     const scan = startLogScan(scanned);
     blocks.forEach((laid, i) => {
+      const { block, streamLabels } = laid.memory;
       const selection = selectionOf(laid, plan.log.matchers);
-      scan.addBlock(laid.memory.block, laid.memory.streamLabels, selection, source * 1000 + i);
+      const only = scan.narrow(block, streamLabels, selection);
+      scan.addBlock(block, streamLabels, { ...selection, only }, source * 1000 + i);
     });
     return structuredClone(scan.finish());
   });

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { mergeMetricPartials } from "@skald/logql";
+import { mergeLogPartials, mergeMetricPartials } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
 import { mergeSegments, openSegmentFile } from "@skald/storage";
 import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { type Source, segmentSource } from "../source/source.js";
-import { contextOf, countReads, leafOf } from "../testing/scans.js";
+import { contextOf, countReads, leafOf, logPlan, rowsOf } from "../testing/scans.js";
 import { makeDirectory, makeSegment, row } from "../testing/sources.js";
+import { scanLog } from "./log.js";
 import { measureScan, scanMetric } from "./metric.js";
 
 const directory = makeDirectory();
@@ -33,6 +34,22 @@ function answer(query: string, source: Source, mask: object): unknown {
     return (error as Error).message;
   }
 }
+
+function logAnswer(query: string, limit: number, source: Source, mask: object): unknown {
+  const plan = { ...logPlan(query, { from: 0, to: 400_000_000 }), limit };
+  const sources = [{ ref: source as never, sequence: 0, ...mask }];
+  const { partial } = scanLog({ plan, sources }, () => source, context);
+  return { rows: rowsOf(plan, [partial]), labels: mergeLogPartials(plan, [partial]).labels };
+}
+
+const logs = ["json", "logfmt"].flatMap((parser) => [
+  `{app=~".+"} | ${parser} | status >= 500`,
+  `{app=~".+"} | ${parser} | status = "500" | took > 90 | http_code = "1"`,
+  `{app=~".+"} |= "x" | ${parser} | level="info" or status="500"`,
+  `{app=~".+"} | ${parser} | level!="warn" | absent="" | line_format "{{.took}}"`,
+  `{app=~".+"} | ${parser} | took > 99 | trace="t1"`,
+  `{app=~".+"} | ${parser} | level="none"`,
+]);
 
 const parsed = ["json", "logfmt"].flatMap((parser) => [
   `sum by (level) (count_over_time({app=~".+"} | ${parser} [100ms]))`,
@@ -63,7 +80,7 @@ function randomLine(random: Random, isLogfmt: boolean): string {
   return JSON.stringify({ level, status, took, http: { code: random(3) }, list: ["x"] });
 }
 
-it("metric queries over merged segments with fields answer as they do without", () => {
+it("queries over merged segments with fields answer as they do without", () => {
   for (let run = 0; run < testRuns(6); run++) {
     const random = seededRandom(testSeed() * 1000 + run);
     const rows = Array.from({ length: 400 }, (_, i) => {
@@ -83,6 +100,12 @@ it("metric queries over merged segments with fields answer as they do without", 
         expect([query, answer(query, merged!, hidden)]).toEqual([
           ...[query, answer(query, plain!, hidden)],
         ]);
+    for (const query of logs)
+      for (const limit of [5, 1000])
+        for (const hidden of [{}, mask])
+          expect([query, logAnswer(query, limit, merged!, hidden)]).toEqual([
+            ...[query, logAnswer(query, limit, plain!, hidden)],
+          ]);
     for (const { close } of opened) close();
   }
 });
@@ -111,5 +134,24 @@ describe("a query of fields that are columns", () => {
     scanMetric(task, () => source, context);
     expect(lines.length > 0).toBe(!spares);
     expect(measureScan(task, () => source, context).bytes > 0).toBe(!spares);
+  });
+
+  it.each([
+    ['{app="a"} | json | n > 57', 2],
+    ['{app="a"} | json | n = "99"', 0],
+    ['{app="a"} | json | n > 57 | pad="q" | drop n | n > 1', 2],
+    ['{app="a"} | json | n >= 0', 60],
+    ['{app="a"} | logfmt | n > 57', 60],
+    ['{app="a"} | json | drop n | n > 57', 60],
+    ['{app="a"} | n != "1" | json | n > 57', 60],
+    ['{app="a"} | json | n_extracted > 57', 60],
+  ])("reads the lines of those blocks that columns leave: %s", (query, rows) => {
+    const { source, lines } = countReads(segmentSource(merged.segment));
+    const plan = { ...logPlan(query, { from: 0, to: 60 }), limit: 1000 };
+    scanLog({ plan, sources: [{ ref: source as never, sequence: 0 }] }, () => source, context);
+    const rowsPerBlock = source.runs(0).rowStart.at(-1)!;
+    expect(lines.length).toBeLessThanOrEqual(Math.ceil(rows / rowsPerBlock) + 1);
+    expect(lines.length > 0).toBe(rows > 0);
+    if (rows === 60) expect(lines).toHaveLength(source.blockCount);
   });
 });

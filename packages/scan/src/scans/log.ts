@@ -1,8 +1,15 @@
 import type { ScanOutcome, ScanTask } from "@skald/contracts";
-import { keepsEveryRow, type LogPlan, type LogScan, startLogScan } from "@skald/logql";
+import {
+  type ColumnNeeds,
+  keepsEveryRow,
+  type LogPlan,
+  type LogScan,
+  type LogSelected,
+  startLogScan,
+} from "@skald/logql";
 import type { Block, ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
-import { BlockReader, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
+import { BlockReader, factsOf, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
 import { countWithin } from "../source/row-mask.js";
 import type { OpenSource } from "../source/source.js";
 import {
@@ -51,33 +58,124 @@ interface LogRun {
   readonly context: ScanContext;
 }
 
-function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): void {
+function scanView(view: SourceView, run: LogRun): void {
+  const { scan, plan, stats, context } = run;
   const { source, sequence } = view;
-  const backward = plan.direction === "backward";
   const candidates = candidatesOf(view, rangeOf(plan), { stats, formula: scan.formula });
   const ordered = candidates.sort(byBestTime(plan.direction));
-  if (scan.needs.lines) for (const { lineBytes } of ordered) stats.wantedBytes += lineBytes;
   const isSmall = ordered.length <= maxKeptBlocks && source.kind === "segment";
   const kept = isSmall && keepsEveryRow(plan) ? context.kept : undefined;
-  const unread = kept ? ordered.filter(({ block }) => !kept.has(source, block)) : ordered;
-  const reader = new BlockReader(source, scan.needs, unread, kept ? undefined : context.memory);
+  const isUnread = ({ block }: Candidate) => !kept?.has(source, block);
+  const reader = new BlockReader(source, scan.needs, [], kept ? undefined : context.memory);
   try {
-    for (const candidate of ordered) {
-      const best = source.baseNs + BigInt(backward ? candidate.maxTime : candidate.minTime);
-      const worst = scan.worstTime();
-      if (worst !== undefined && (backward ? best < worst : best > worst)) break;
-      context.check();
-      const rank = sequence * maxBlocksPerSource + candidate.block;
-      const add = (block: Block) =>
-        scan.addBlock(block, view.streams, selectionOf(view, candidate), rank);
-      if (kept === undefined) add(reader.read(candidate.block));
-      else kept.read(source, candidate.block, reader, add);
-      countRead(stats, view, candidate, scan.needs.lines);
+    for (const stretch of narrowed(view, ordered, run)) {
+      for (const { lineBytes } of stretch) stats.wantedBytes += lineBytes;
+      reader.want(stretch.filter(isUnread));
+      for (const candidate of stretch) {
+        if (isTooLate(view, candidate, run)) return;
+        context.check();
+        const rank = sequence * maxBlocksPerSource + candidate.block;
+        const selection = { ...selectionOf(view, candidate), only: candidate.only };
+        const add = (block: Block) => scan.addBlock(block, view.streams, selection, rank);
+        if (kept === undefined) add(reader.read(candidate.block));
+        else kept.read(source, candidate.block, reader, add);
+        countRead(stats, view, candidate, true);
+      }
     }
   } finally {
     stats.compressedBytes += reader.readBytes;
     reader.close();
   }
+}
+
+/** Whether neither the block nor one behind it can hold a row better than the worst row kept. */
+function isTooLate({ source }: SourceView, block: Candidate, { scan, plan }: LogRun): boolean {
+  const worst = scan.worstTime();
+  if (worst === undefined) return false;
+  return plan.direction === "backward"
+    ? source.baseNs + BigInt(block.maxTime) < worst
+    : source.baseNs + BigInt(block.minTime) > worst;
+}
+
+/** A block, with the rows of it that columns leave where they were asked. */
+interface Narrowed extends Candidate {
+  readonly only?: LogSelected["only"];
+}
+
+/**
+ * The candidates without those that columns of fields rule out, in stretches: columns are read for one stretch, then the lines of what is
+ * left of it. A stretch is twice as long as the one before, because the scan may end early, and because each costs a
+ * request where pages are not on this machine. Where most rows pass, columns are not asked any more.
+ */
+function* narrowed(
+  view: SourceView,
+  ordered: readonly Candidate[],
+  run: LogRun,
+): Generator<readonly Narrowed[]> {
+  const { source } = view;
+  const needsOf = ({ block }: Candidate) => run.scan.narrowNeeds(factsOf(source, block));
+  const needs = ordered.map(needsOf).find((one) => one !== undefined);
+  let from = 0;
+  if (needs !== undefined) {
+    const narrowing = new Narrowing(view, run, needs);
+    try {
+      for (let size = 1; from < ordered.length && narrowing.pays; from += size, size *= 2)
+        yield narrowing.narrow(ordered.slice(from, from + size), needsOf);
+    } finally {
+      run.stats.compressedBytes += narrowing.reader.readBytes;
+      narrowing.reader.close();
+    }
+  }
+  if (from < ordered.length) yield ordered.slice(from);
+}
+
+/** Rules out rows and blocks of one source by columns of fields. */
+class Narrowing {
+  readonly reader: BlockReader;
+  readonly #view: SourceView;
+  readonly #run: LogRun;
+  #asked = 0;
+  #left = 0;
+
+  constructor(view: SourceView, run: LogRun, needs: ColumnNeeds) {
+    this.#view = view;
+    this.#run = run;
+    this.reader = new BlockReader(view.source, needs, [], run.context.memory);
+  }
+
+  /** Whether columns have ruled out at least half of the rows that they were asked for. */
+  get pays(): boolean {
+    return this.#left * 2 <= this.#asked;
+  }
+
+  narrow(
+    stretch: readonly Candidate[],
+    isKnown: (candidate: Candidate) => unknown,
+  ): readonly Narrowed[] {
+    const known = new Set(stretch.filter(isKnown));
+    this.reader.want([...known]);
+    return stretch.flatMap((one) => (known.has(one) ? this.#rowsOf(one) : one));
+  }
+
+  #rowsOf(candidate: Candidate): Narrowed[] {
+    const { scan, stats, context } = this.#run;
+    if (isTooLate(this.#view, candidate, this.#run)) return [candidate];
+    context.check();
+    const block = this.reader.read(candidate.block);
+    const only = scan.narrow(block, this.#view.streams, selectionOf(this.#view, candidate));
+    const left = only === undefined ? candidate.rows : countBits(only);
+    this.#asked += candidate.rows;
+    this.#left += left;
+    if (left > 0) return [{ ...candidate, only }];
+    countRead(stats, this.#view, candidate, false);
+    return [];
+  }
+}
+
+function countBits(words: Uint32Array): number {
+  let count = 0;
+  for (const word of words) for (let left = word; left !== 0; left &= left - 1) count++;
+  return count;
 }
 
 /** Above this the times alone would take too much memory. */

@@ -1,4 +1,4 @@
-import type { ColumnNeeds } from "@skald/logql";
+import type { BlockStreams, ColumnNeeds } from "@skald/logql";
 import { type Block, type BytesColumn, type MetadataColumn, paddingBytes } from "@skald/model";
 import {
   type BlockRange,
@@ -49,9 +49,14 @@ export function readsLines(
   block: number,
 ): boolean {
   if (!lines || linesOf === undefined) return lines;
+  return linesOf(factsOf(source, block));
+}
+
+/** What is known of a block before it is read. */
+export function factsOf(source: Source, block: number): BlockStreams {
   const facts = source.facts(block);
   const streams = source.runs(block).stream;
-  return linesOf({ facts, streams, labelNames: source.streams.names });
+  return { facts, streams, labelNames: source.streams.names };
 }
 
 /**
@@ -82,6 +87,11 @@ export class BlockReader {
     this.#needs = needs;
     this.#wanted = new Set(wanted.map(({ block }) => block));
     this.#memory = memory;
+  }
+
+  /** Adds blocks to those of the scan. */
+  want(blocks: readonly { readonly block: number }[]): void {
+    for (const { block } of blocks) this.#wanted.add(block);
   }
 
   /** Reads a block of the scan. Each block can be read once. */

@@ -6,7 +6,7 @@ import { draft, navigate } from "../state/explore.js";
 import { grown } from "./ask.js";
 import { liveSource, selected, selection } from "./list-state.js";
 import { live, liveOver, livePause, liveRestart } from "./live-state.js";
-import { cancel } from "./run.js";
+import { cancel, noteAsked } from "./run.js";
 
 const ringMax = 50_000;
 const drawEveryMs = 100;
@@ -49,6 +49,7 @@ function startLive(): void {
     liveSource.value = mine;
   });
   navigate({ q: text, line: "", view: "lines" });
+  noteAsked();
   let came = 0;
   let dropped = 0;
   let broken: string | undefined;
@@ -105,7 +106,17 @@ function endLive(): void {
     grown.value++;
     if (first !== undefined && last !== undefined) {
       navigate({ from: first.ns, to: String(BigInt(last.ns) + 1n) }, "replace");
+      noteAsked();
     }
+  });
+}
+
+/** Ends the live view because the page goes elsewhere. */
+export function leaveLive(): void {
+  stop();
+  batch(() => {
+    live.value = false;
+    livePause.value = false;
   });
 }
 

@@ -40,12 +40,29 @@ export function runQuery(how: "push" | "replace" = "push"): void {
   cancel();
   attempt = 0;
   navigate({ q: text, ...(text === route.peek().q ? {} : { line: "" }) }, how);
+  noteAsked();
   addToHistory(text);
   if (live.peek()) liveRestart.peek()?.();
   else {
     liveOver.value++;
     void start(text, expr);
   }
+}
+
+let asked = "";
+const wanted = () => {
+  const { q, from, to, tenant } = route.peek();
+  return JSON.stringify([q, from, to, tenant]);
+};
+
+/** Notes that what the address says is what the page shows, or is about to. */
+export function noteAsked(): void {
+  asked = wanted();
+}
+
+/** Whether the page shows what the address says; the back button and a link change only the address. */
+export function isAsked(): boolean {
+  return asked === wanted();
 }
 
 /** Changes the query's text and runs it: what every click on a value does. */
@@ -92,7 +109,8 @@ function asksTooMuch(error: unknown): boolean {
   );
 }
 
-function fail(error: unknown, again: () => void): void {
+/** Says what is wrong, and asks again where that may help. */
+export function fail(error: unknown, again: () => void): void {
   const found = troubleOf(error, attempt++, tenant.peek());
   trouble.value = found;
   if (found.retryMs !== undefined) timer = setTimeout(again, found.retryMs);

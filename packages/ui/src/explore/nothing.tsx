@@ -78,7 +78,7 @@ export function NothingFound({ found }: { readonly found: Answer }) {
           ? "No line matches"
           : streams === 0
             ? "No stream has these labels in this range"
-            : `No line of ${formatWhole(streams)} streams in this range matches`}
+            : `No line of ${formatWhole(streams)} stream${streams === 1 ? "" : "s"} in this range matches`}
       </h2>
       <p class="mono">{log === undefined ? text : printQuery(log)}</p>
       <div class="choices">

@@ -1,10 +1,8 @@
 import { effect, signal } from "@preact/signals";
 import { answer } from "../answer/ask.js";
-import { liveSource } from "../answer/list-state.js";
-import { live } from "../answer/live-state.js";
-import { runQuery, trouble } from "../answer/run.js";
+import { leaveLive } from "../answer/live.js";
+import { fail, isAsked, noteAsked, runQuery, trouble } from "../answer/run.js";
 import { isAbort } from "../api/client.js";
-import { troubleOf } from "../api/errors.js";
 import { fetchLabels } from "../api/fields.js";
 import { fetchVolume } from "../api/stats.js";
 import { loadPart } from "../parts/lazy.js";
@@ -40,27 +38,20 @@ export function loadWhenAnswered(): void {
 
 /** Runs what the address asks for, and again when the back button changes it; without a query it makes a useful one. */
 export function startExplore(): void {
-  let shown = "";
   effect(() => {
-    const { screen, q, from, to, tenant } = route.value;
+    const { screen, q } = route.value;
     if (screen !== "explore") return;
-    const wanted = JSON.stringify([q, from, to, tenant]);
-    if (wanted === shown) return;
-    shown = wanted;
     if (q === "") return void beginWithData();
-    const ran = answer.peek();
-    if (live.peek() || liveSource.peek() !== undefined) return;
     queueMicrotask(() => {
-      if (draft.peek().trim() === q && (ran?.text !== q || isBack)) runQuery("replace");
-      isBack = false;
+      if (isAsked() || route.peek().q !== q) return;
+      noteAsked();
+      draft.value = q;
+      leaveLive();
+      runQuery("replace");
     });
-  });
-  addEventListener("popstate", () => {
-    isBack = true;
   });
 }
 
-let isBack = false;
 const valuesWanted = { least: 2, most: 50 };
 
 /** Whether there is nothing at all yet, so that the page says how to send logs. */
@@ -90,8 +81,9 @@ export async function beginWithData(): Promise<void> {
       return;
     }
     isEmpty.value = true;
+    trouble.value = undefined;
   } catch (error) {
-    if (!isAbort(error)) trouble.value = troubleOf(error, 0, route.peek().tenant);
+    if (!isAbort(error)) fail(error, () => void beginWithData());
   }
 }
 

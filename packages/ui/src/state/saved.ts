@@ -9,7 +9,8 @@ export interface Saved {
 
 const historyMax = 200;
 
-export const saved = signal<readonly Saved[]>(recall<readonly Saved[]>("saved", []));
+const recallSaved = () => recall<readonly Saved[]>("saved", []);
+export const saved = signal(recallSaved());
 
 function historyKey(): string {
   return `history.${currentTenant()}`;
@@ -26,12 +27,13 @@ export function addToHistory(query: string): void {
 }
 
 export function save(name: string, query: string): void {
-  const others = saved.value.filter((one) => one.name !== name);
+  // Another tab may have saved some since.
+  const others = recallSaved().filter((one) => one.name !== name);
   setSaved([...others, { name, query }]);
 }
 
 export function unsave(query: string): void {
-  setSaved(saved.value.filter((one) => one.query !== query));
+  setSaved(recallSaved().filter((one) => one.query !== query));
 }
 
 function setSaved(list: readonly Saved[]): void {

@@ -25,7 +25,7 @@ export default function System() {
       <Services />
       <h2>Rings</h2>
       <div class="rings">
-        {rings.map(([name, path]) => (
+        {ringsHere().map(([name, path]) => (
           <RingView key={path} {...{ name, path }} />
         ))}
       </div>
@@ -43,6 +43,13 @@ export default function System() {
       <Text load={fetchConfigDiff} label="Configuration" />
     </main>
   );
+}
+
+/** The rings of the cluster, once it is known whether patterns have one. */
+function ringsHere() {
+  const { version, patterns } = config.value;
+  if (version === "") return [];
+  return rings.filter(([, path]) => patterns || path !== "pattern/ring");
 }
 
 /** The answer to a question that is asked once: null while it is on its way, undefined where another process has it. */

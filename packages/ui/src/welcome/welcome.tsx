@@ -20,10 +20,12 @@ export default function Welcome() {
   const problem = useSignal("");
   useEffect(() => {
     const timer = setInterval(async () => {
+      // The sample is shown once all of it is there.
+      if (sent.peek() !== undefined) return;
       const now = BigInt(Date.now()) * 1_000_000n;
       const span = { startNs: String(now - lookBackNs), endNs: String(now + 1_000_000_000n) };
       const labels = await fetchLabels(undefined, span).catch(() => []);
-      if (labels.length > 0) await beginWithData();
+      if (labels.length > 0 && sent.peek() === undefined) await beginWithData();
     }, askEveryMs);
     return () => clearInterval(timer);
   }, []);

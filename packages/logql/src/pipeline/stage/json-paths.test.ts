@@ -46,6 +46,14 @@ describe("json with paths", () => {
     expect(runStages(`| json ${paths}`, line)?.labels).toEqual(want);
   });
 
+  it.each([
+    ['| json | json a="b"', { a: "2", b: "2" }],
+    ["| json | keep b | json a", { a: "1", b: "2" }],
+    ['| json | label_format a="x" | json a="b"', { a: "2", b: "2" }],
+  ])("replaces what an earlier parser found: %s", (stages, want) => {
+    expect(runStages(stages, '{"a":"1","b":"2"}')?.labels).toEqual(want);
+  });
+
   it("gives a taken name another one, and no empty label for it", () => {
     const input = { labels: { app: "x" } };
     expect(runStages("| json app", '{"app":1}', input)?.labels).toEqual({ app_extracted: "1" });

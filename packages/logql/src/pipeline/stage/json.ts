@@ -143,7 +143,10 @@ interface PathExtraction {
   readonly path: readonly PathStep[];
 }
 
-/** `| json a="b.c[0]", d`: the values at these paths; one that leads nowhere or cannot be read gives an empty label. */
+/**
+ * `| json a="b.c[0]", d`: the values at these paths, also in place of what an earlier parser found; one that leads nowhere
+ * or cannot be read gives an empty label.
+ */
 export function prepareJsonPaths(stage: JsonStage): PreparedStage {
   const extractions = stage.extractions.map(({ label, path }) => ({
     label,
@@ -230,7 +233,6 @@ function takeKeys(
     const field = fields.order[i]!;
     const place = field * capacity + position;
     const target = labels.parsedSlot(slots[field]!);
-    if (labels.isExtracted(target)) continue;
     const from = start[place]!;
     const to = from + length[place]!;
     if (kind[place] === fieldKind.plain) labels.extract(target, line.bytes, from, to);
@@ -286,7 +288,7 @@ class JsonFinder {
     const target = labels.parsedSlot(slot);
     const { bytes, valueStart, valueEnd, kind, isPlain } = this.#reader;
     const place = isTwice ? this.#places.get(target) : undefined;
-    if (place === undefined ? labels.isExtracted(target) : place > valueStart) return;
+    if (place !== undefined && place > valueStart) return;
     if (isTwice) this.#places.set(target, valueStart);
     if (kind === jsonValue.string && !isPlain) {
       const text = this.#text;

@@ -81,6 +81,15 @@ describe("logfmt with keys", () => {
     });
   });
 
+  it("replaces what an earlier parser found, also where a stage left it out since", () => {
+    expect(runStages("| logfmt | logfmt a", "a=1")?.labels).toEqual({ a: "1" });
+    expect(runStages("| logfmt | keep b | logfmt a", "a=1 b=2")?.labels).toEqual({
+      a: "1",
+      b: "2",
+    });
+    expect(runStages('| logfmt | logfmt a="b"', "a=1 b=2")?.labels).toEqual({ a: "2", b: "2" });
+  });
+
   it("gives a taken name another one, and no empty label for it", () => {
     const input = { labels: { app: "x" } };
     expect(runStages("| logfmt app", "app=1 app=2", input)?.labels).toEqual({ app_extracted: "2" });

@@ -75,8 +75,8 @@ function logfmtFault(reader: LogfmtReader, lineStart: number): string {
 }
 
 /**
- * `| logfmt a="x", b`: only these keys. The last value of a key wins, a key that is spelled like the label sets it too,
- * and a label that is nowhere gets an empty value.
+ * `| logfmt a="x", b`: only these keys. The last value of a key wins, also over that of an earlier parser; a key that is
+ * spelled like the label sets it too, and a label that is nowhere gets an empty value.
  */
 export function prepareLogfmtKeys(stage: LogfmtStage): PreparedStage {
   const extractions = stage.extractions.map(({ label, path }) => ({
@@ -142,8 +142,6 @@ class LogfmtKeys {
   readonly #keys: KeyTree;
   /** By slot of a key: the labels that it sets. */
   readonly #targets: number[][] = [];
-  /** Labels set by this stage in this row: it may replace them. */
-  readonly #own = new Set<number>();
   /** Slots of the keys that are searched in whole blocks. */
   readonly #slots: readonly number[];
   readonly #fields: BlockFields | undefined;
@@ -179,7 +177,6 @@ class LogfmtKeys {
   };
 
   run(): void {
-    this.#own.clear();
     if (this.#fields?.begin(this.#row.position)) this.#takeFound(this.#fields);
     else this.#readLine();
   }
@@ -224,12 +221,7 @@ class LogfmtKeys {
 
   #extract(targets: readonly number[], bytes: Uint8Array, from: number, to: number): void {
     const { labels } = this.#row;
-    for (const slot of targets) {
-      const target = labels.parsedSlot(slot);
-      if (labels.isExtracted(target) && !this.#own.has(target)) continue;
-      this.#own.add(target);
-      labels.extract(target, bytes, from, to);
-    }
+    for (const slot of targets) labels.extract(labels.parsedSlot(slot), bytes, from, to);
   }
 }
 

@@ -43,11 +43,14 @@ export function jsonPaths(extractions: readonly Extraction[], state: State): voi
     state.fail(stageErrors.json);
     return;
   }
+  const own = new Set<string>();
   for (const { label, path } of extractions) {
     const value = findPath(state.line, parseJsonPath(path));
     if (value instanceof NaiveJsonError) state.fail(stageErrors.json, value.message);
-    else if (value !== undefined)
-      state.extract(label, value.type === "null" ? "" : labelText(value));
+    else if (value !== undefined) {
+      state.extract(label, value.type === "null" ? "" : labelText(value), !own.has(label));
+      own.add(label);
+    }
   }
   fillMissing(extractions, state);
 }
@@ -64,13 +67,10 @@ export function logfmtKeys(
   pairs: readonly (readonly [string, string])[],
   state: State,
 ): void {
-  const own = new Set<string>();
   for (const [key, value] of pairs) {
     const name = sanitizeLabelName(key);
     for (const { label, path } of extractions) {
-      if (name !== path && name !== label) continue;
-      const target = state.extract(label, value, own);
-      if (target !== undefined) own.add(target);
+      if (name === path || name === label) state.extract(label, value, true);
     }
   }
   fillMissing(extractions, state);

@@ -84,11 +84,11 @@ export class State {
     this.delete(from);
   }
 
-  /** A parser found a value. The first parser that finds a name wins; `replaces` lets the same parser go on. */
-  extract(name: string, value: string, replaces?: ReadonlySet<string>): string | undefined {
+  /** A parser found a value. The first parser that finds a name wins, unless the parser `replaces` values. */
+  extract(name: string, value: string, replaces = false): string | undefined {
     const taken = this.#streamNames.has(name) || this.#metadataNames.has(name);
     const target = taken ? extractedName(name) : name;
-    if (this.#extracted.has(target) && !replaces?.has(target)) return undefined;
+    if (this.#extracted.has(target) && !replaces) return undefined;
     this.#extracted.add(target);
     this.set("parsed", target, value);
     return target;

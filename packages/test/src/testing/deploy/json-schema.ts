@@ -2,11 +2,16 @@ import { asFields, asList, type Fields, isFields, type Value } from "./repositor
 
 const understood = new Set([
   ...["$schema", "title", "type", "enum", "properties", "required", "additionalProperties"],
-  ...["items", "minimum", "maximum", "minLength", "pattern"],
+  ...["items", "minimum", "maximum", "minLength", "pattern", "definitions"],
 ]);
 
 /** Describes where a value does not follow a JSON schema; throws at a keyword that it does not know. */
-export function schemaProblems(value: Value, schema: Fields, path = ""): string[] {
+export function schemaProblems(
+  value: Value,
+  given: Fields,
+  { path = "", whole = given }: { readonly path?: string; readonly whole?: Fields } = {},
+): string[] {
+  const schema = resolved(given, whole);
   for (const word of Object.keys(schema))
     if (!understood.has(word)) throw new Error(`${word} of a schema is not understood here`);
   const problems: string[] = [];
@@ -26,18 +31,31 @@ export function schemaProblems(value: Value, schema: Fields, path = ""): string[
   }
   if (Array.isArray(value) && schema.items !== undefined)
     for (const [index, item] of value.entries())
-      problems.push(...schemaProblems(item, asFields(schema.items), `${path}/${index}`));
-  if (isFields(value)) problems.push(...propertyProblems(value, schema, path));
+      problems.push(
+        ...schemaProblems(item, asFields(schema.items), { path: `${path}/${index}`, whole }),
+      );
+  if (isFields(value)) problems.push(...propertyProblems(value, schema, { path, whole }));
   return problems;
 }
 
-function propertyProblems(value: Fields, schema: Fields, path: string): string[] {
+/** The part of the whole schema that a `$ref` names. */
+function resolved(schema: Fields, whole: Fields): Fields {
+  if (schema.$ref === undefined) return schema;
+  const [, , name = ""] = String(schema.$ref).split("/");
+  return asFields(asFields(whole.definitions)[name]);
+}
+
+function propertyProblems(
+  value: Fields,
+  schema: Fields,
+  { path, whole }: { readonly path: string; readonly whole: Fields },
+): string[] {
   const problems: string[] = [];
   const properties = asFields(schema.properties ?? {});
   for (const [name, one] of Object.entries(value)) {
     const known = properties[name];
     if (known !== undefined)
-      problems.push(...schemaProblems(one, asFields(known), `${path}/${name}`));
+      problems.push(...schemaProblems(one, asFields(known), { path: `${path}/${name}`, whole }));
     else if (schema.additionalProperties === false) problems.push(`${path}/${name}: no such key`);
   }
   for (const name of asList(schema.required))

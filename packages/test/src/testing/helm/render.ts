@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { parse, stringify } from "yaml";
 import {
   asFields,
+  asList,
   type Fields,
   filesBelow,
   isFields,
@@ -211,6 +212,19 @@ const plainFunctions: Functions = {
   b64dec: (text) => Buffer.from(String(text), "base64").toString(),
   // No cluster is asked.
   lookup: () => ({}),
+  concat: (...lists) => lists.flatMap((one) => asList(one as Value)),
+  append: (items, item) => [...asList(items as Value), item as Value],
+  prepend: (items, item) => [item as Value, ...asList(items as Value)],
+  first: (items) => asList(items as Value)[0],
+  rest: (items) => asList(items as Value).slice(1),
+  has: (item, items) => asList(items as Value).includes(item as Value),
+  join: (separator, items) => asList(items as Value).join(String(separator)),
+  splitList: (separator, text) => String(text).split(String(separator)),
+  int: (value) => Math.trunc(Number(value)),
+  gt: (a, b) => Number(a) > Number(b),
+  kindIs: (kind, value) => kindOf(value) === kind,
+  // A real one is a hash with a random salt.
+  htpasswd: (name, password) => `${name}:hash of ${password}`,
   omit: (map, ...names) =>
     Object.fromEntries(
       Object.entries(asFields((map ?? {}) as Value)).filter(([name]) => !names.includes(name)),
@@ -238,6 +252,12 @@ const plainFunctions: Functions = {
     throw new Error(String(message));
   },
 };
+
+function kindOf(value: Data): string {
+  if (Array.isArray(value)) return "slice";
+  if (value === undefined || value === null) return "invalid";
+  return typeof value === "object" ? "map" : typeof value;
+}
 
 function indent(width: number, text: string): string {
   return text.replace(/^/gm, " ".repeat(width));

@@ -72,7 +72,7 @@ export function inBrowser(
 }
 
 /** Longer than any state takes on a busy machine. */
-const statesWithinMs = 120_000;
+const statesWithinMs = 60_000;
 
 /** Notes what no page of a test may do: errors, and requests to other hosts. */
 function watch(context: BrowserContext, host: string): { errors: string[]; foreign: string[] } {
