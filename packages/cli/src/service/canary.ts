@@ -49,7 +49,7 @@ const streams = 4;
 const linesPerBatch = 20;
 /** Lines of a batch are this far apart. */
 const stepNs = 1000n;
-/** A query covers at most this many batches: 1000 lines. */
+/** A query covers at most this many batches: 1000 lines, and asks for twice as many, so that each may be doubled. */
 const batchesPerQuery = 50;
 const nsPerMs = 1_000_000n;
 const retryMs = 500;
@@ -162,7 +162,7 @@ export class Canary {
     const endNs = last.startNs + BigInt(linesPerBatch) * stepNs;
     for (const direction of ["forward", "backward"] as const) {
       const rows = await this.#query<LogStream>(direction, "query_range", {
-        ...{ query: selector, direction, limit: String(batchesPerQuery * linesPerBatch + 1) },
+        ...{ query: selector, direction, limit: String(2 * batchesPerQuery * linesPerBatch) },
         ...{ start: String(first.startNs), end: String(endNs) },
       });
       if (rows !== undefined) this.#judgeLines(direction, batches, rows);
@@ -195,15 +195,18 @@ export class Canary {
     }
     let missing = 0;
     let missed: number | undefined;
+    const doubled: number[] = [];
     for (const { first } of batches) {
       for (let line = first; line < first + linesPerBatch; line++) {
         const times = seen.get(line) ?? 0;
         if (times === 0) missing++;
         if (times === 0) missed ??= line;
-        if (times > 1) this.#find("duplicates", way, times - 1, `such as line ${line}`);
+        for (let again = 1; again < times; again++) doubled.push(line);
         seen.delete(line);
       }
     }
+    if (doubled.length > 0)
+      this.#find("duplicates", way, doubled.length, `lines ${doubled[0]} to ${doubled.at(-1)}`);
     if (missing > 0) this.#find("missing", way, missing, `such as line ${missed}`);
     unexpected += seen.size;
     if (unexpected > 0) this.#find("unexpected", way, unexpected, example);
