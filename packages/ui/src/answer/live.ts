@@ -1,7 +1,10 @@
 import { batch, effect, signal } from "@preact/signals";
-import { Tail } from "../api/tail.js";
+import { fetchLines } from "../api/lines.js";
+import { type Poll, Tail } from "../api/tail.js";
 import { LiveRing } from "../lines/live-ring.js";
+import { Paging } from "../lines/paging.js";
 import { tryParse } from "../query/derive.js";
+import { linesMax } from "../state/config.js";
 import { draft, navigate } from "../state/explore.js";
 import { grown } from "./ask.js";
 import { liveSource, selected, selection } from "./list-state.js";
@@ -54,7 +57,7 @@ function startLive(): void {
   let dropped = 0;
   let broken: string | undefined;
   const since = String(BigInt(Date.now()) * 1_000_000n);
-  tail = new Tail(text, since, {
+  tail = new Tail(text, since, pollOf(text), {
     onLines: (lines, first) => {
       came += lines.length;
       if (first) mine.reconnect(lines[0]?.ns ?? since);
@@ -86,6 +89,21 @@ function startLive(): void {
     }
     grown.value++;
   }, drawEveryMs);
+}
+
+/** Asks for the lines of a span where no connection can be held: all of them, up to what the view holds. */
+function pollOf(query: string): Poll {
+  return async (startNs, endNs) => {
+    const size = linesMax.peek();
+    const paging = new Paging({
+      ...{ query, startNs, endNs, direction: "forward", size, limitMax: size, heldMax: ringMax },
+      fetch: (one) => fetchLines(one),
+    });
+    while (!paging.done && paging.count < ringMax) await paging.more();
+    return Array.from({ length: paging.count }, (_, at) => paging.at(at)).filter(
+      (line) => line !== undefined,
+    );
+  };
 }
 
 function stop(): void {

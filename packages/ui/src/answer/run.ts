@@ -7,10 +7,12 @@ import { linesMax, loadLimits } from "../state/config.js";
 import { draft, navigate, route, tenant } from "../state/explore.js";
 import { type RangeText, resolveRange } from "../state/range.js";
 import { addToHistory } from "../state/saved.js";
-import { answer, askLines, askMetric, grown, progress } from "./ask.js";
+import { type Answer, answer, askLines, askMetric, grown, progress } from "./ask.js";
 import { live, liveOver, liveRestart } from "./live-state.js";
 
 export const busy = signal(false);
+/** The answer that was there when the query that runs was asked: it stays until there is another. */
+export const before = signal<Answer | undefined>(undefined);
 export const trouble = signal<Trouble | undefined>(undefined);
 export const loadingMore = signal(false);
 
@@ -51,8 +53,8 @@ export function runQuery(how: "push" | "replace" = "push"): void {
 
 let asked = "";
 const wanted = () => {
-  const { q, from, to, tenant } = route.peek();
-  return JSON.stringify([q, from, to, tenant]);
+  const { q, from, to, tenant, view } = route.peek();
+  return JSON.stringify([q, from, to, tenant, view === "instant"]);
 };
 
 /** Notes that what the address says is what the page shows, or is about to. */
@@ -78,7 +80,10 @@ export function setRange(range: RangeText): void {
 
 async function start(text: string, expr: Expr): Promise<void> {
   const mine = asking;
-  busy.value = true;
+  batch(() => {
+    busy.value = true;
+    before.value = answer.peek();
+  });
   const { from, to } = route.peek();
   const range = resolveRange({ from, to }, Date.now());
   const span = { startNs: String(range.fromNs), endNs: String(range.toNs) };
@@ -92,9 +97,9 @@ async function start(text: string, expr: Expr): Promise<void> {
     trouble.value = undefined;
   } catch (error) {
     if (isAbort(error) || asking !== mine) return;
-    const before = linesMax.peek();
+    const allowed = linesMax.peek();
     if (asksTooMuch(error)) await loadLimits();
-    if (linesMax.peek() < before) return start(text, expr);
+    if (linesMax.peek() < allowed) return start(text, expr);
     fail(error, () => void start(text, expr));
   }
   if (asking !== mine) return;

@@ -1,6 +1,6 @@
 import type { Span } from "../api/fields.js";
 import { fetchRange, type MetricAnswer, type Series, type Stats } from "../api/lines.js";
-import { fetchExplanation } from "../api/stats.js";
+import { bytesToRead, fetchExplanation } from "../api/stats.js";
 
 /** What a query reads before it is asked in slices instead of at once. */
 export const sliceOverBytes = 256 * 1024 * 1024;
@@ -50,8 +50,8 @@ export function bytesOfQuery(
 ): () => Promise<number> {
   let asked: Promise<number> | undefined;
   return () => {
-    asked ??= fetchExplanation(query, span, 1000, signal).then(
-      (found) => found?.parts.reduce((sum, { bytesToRead }) => sum + bytesToRead, 0) ?? 0,
+    asked ??= fetchExplanation(query, span, 1000, signal).then((found) =>
+      found === undefined ? 0 : bytesToRead(found),
     );
     return asked;
   };

@@ -38,6 +38,17 @@ export async function fetchExplanation(
   }
 }
 
+/**
+ * About how many bytes a query reads. Where not all headers were looked at, the server names the most that may be, which is
+ * often many times what its streams have.
+ */
+export function bytesToRead({ parts, exact }: Explanation): number {
+  return parts.reduce(
+    (sum, one) => sum + (exact ? one.bytesToRead : Math.min(one.bytesToRead, one.bytes)),
+    0,
+  );
+}
+
 export interface Holding {
   readonly streams: number;
   readonly bytes: number;

@@ -1,5 +1,5 @@
 import { addressOf, currentTenant } from "./client.js";
-import { decodeStreams, fetchLines, type Line, type RawStream } from "./lines.js";
+import { decodeStreams, type Line, type RawStream } from "./lines.js";
 
 export interface TailEvents {
   /** Lines in the order in which they came; `first` says that they are the first of a connection. */
@@ -9,6 +9,9 @@ export interface TailEvents {
   /** A connection ended: why, and in how many ms the next one is tried; undefined once it is there again. */
   onBroken(reason: string | undefined, retryMs: number): void;
 }
+
+/** All lines of a span, oldest first. */
+export type Poll = (startNs: string, endNs: string) => Promise<Line[]>;
 
 interface TailMessage {
   readonly streams?: readonly RawStream[] | null;
@@ -28,6 +31,7 @@ const attemptsMax = 2;
  */
 export class Tail {
   readonly #query: string;
+  readonly #poll: Poll;
   readonly #events: TailEvents;
   #socket: WebSocket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -36,9 +40,10 @@ export class Tail {
   #hasOpened = false;
   #closed = false;
 
-  constructor(query: string, sinceNs: string, events: TailEvents) {
+  constructor(query: string, sinceNs: string, poll: Poll, events: TailEvents) {
     this.#query = query;
     this.#lastNs = sinceNs;
+    this.#poll = poll;
     this.#events = events;
     this.#connect();
   }
@@ -94,23 +99,21 @@ export class Tail {
       isBlocked ? "no WebSocket to this server: asking every 2 s" : reason,
       waitMs,
     );
-    this.#timer = setTimeout(() => (isBlocked ? void this.#poll() : this.#connect()), waitMs);
+    this.#timer = setTimeout(() => (isBlocked ? void this.#ask() : this.#connect()), waitMs);
   }
 
-  async #poll(): Promise<void> {
+  /** Asks what came since; the reason why there is no connection stays in sight. */
+  async #ask(): Promise<void> {
     const endNs = String(BigInt(Date.now()) * 1_000_000n);
     try {
-      const { lines } = await fetchLines({
-        ...{ query: this.#query, startNs: this.#startNs(), endNs },
-        ...{ limit: historyMax, direction: "forward" },
-      });
+      const lines = await this.#poll(this.#startNs(), endNs);
       const last = lines.at(-1);
       if (last !== undefined && last.ns > this.#lastNs) this.#lastNs = last.ns;
       if (!this.#closed && lines.length > 0) this.#events.onLines(lines, true);
     } catch {
       // The next question says whether the server is there again.
     }
-    if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), pollMs);
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#ask(), pollMs);
   }
 }
 

@@ -1,7 +1,7 @@
 import { call } from "../api/client.js";
 import type { Span } from "../api/fields.js";
 import { fetchLines, type Line } from "../api/lines.js";
-import { fetchExplanation, fetchHolding } from "../api/stats.js";
+import { bytesToRead, fetchExplanation, fetchHolding } from "../api/stats.js";
 import { Paging } from "../lines/paging.js";
 import { copyText } from "../lines/selection.js";
 import { saveFile } from "../parts/file.js";
@@ -104,8 +104,11 @@ async function slicesOf(query: string, span: Span, signal: AbortSignal): Promise
   const expr = tryParse(query);
   const log = expr === undefined ? undefined : logIn(expr);
   const bytes =
-    explained?.parts.reduce((sum, part) => sum + part.bytesToRead, 0) ??
-    (log === undefined ? 0 : (await fetchHolding(selectorText(log), span, signal)).bytes);
+    explained !== undefined
+      ? bytesToRead(explained)
+      : log === undefined
+        ? 0
+        : (await fetchHolding(selectorText(log), span, signal)).bytes;
   const count = BigInt(Math.min(slicesMax, Math.max(1, Math.ceil(bytes / sliceBytes))));
   const [from, to] = [BigInt(span.startNs), BigInt(span.endNs)];
   const edge = (at: bigint) => String(from + ((to - from) * at) / count);

@@ -1,7 +1,13 @@
 import { effect, signal } from "@preact/signals";
 import { answer } from "../answer/ask.js";
 import { busy, runQuery } from "../answer/run.js";
-import { type Explanation, fetchExplanation, fetchHolding, type Holding } from "../api/stats.js";
+import {
+  bytesToRead,
+  type Explanation,
+  fetchExplanation,
+  fetchHolding,
+  type Holding,
+} from "../api/stats.js";
 import { logIn, selectorText, tryParse } from "../query/derive.js";
 import { draft, route } from "../state/explore.js";
 import { resolveRange } from "../state/range.js";
@@ -63,17 +69,14 @@ function sumOf({ parts }: Explanation): Holding {
   };
 }
 
-export function bytesToRead(explained: Explanation | undefined): number {
-  return explained?.parts.reduce((sum, one) => sum + one.bytesToRead, 0) ?? 0;
-}
-
 /** Runs the query; one that is known to read much only when it is asked for twice. */
 export function runAsked(): void {
   const text = draft.peek().trim();
   const { from, to, tenant } = route.peek();
   const { about, explained } = cost.peek();
   const isKnown = about === JSON.stringify([text, from, to, tenant]);
-  const isMuch = isKnown && bytesToRead(explained) > askAgainOverBytes && readsAll(text);
+  const bytes = isKnown && explained !== undefined ? bytesToRead(explained) : 0;
+  const isMuch = bytes > askAgainOverBytes && readsAll(text);
   asksAgain.value = isMuch && !asksAgain.peek();
   if (!asksAgain.peek()) runQuery();
 }

@@ -1,10 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { type Answer, answer, percentOf, progress } from "../answer/ask.js";
 import { busy } from "../answer/run.js";
+import { bytesToRead } from "../api/stats.js";
 import { formatBytes, formatCount, formatMs } from "../parts/format.js";
 import type { Problem } from "../query/problem.js";
 import { draft } from "../state/explore.js";
-import { asksAgain, bytesToRead, cost, type KnownCost } from "./cost-state.js";
+import { asksAgain, cost, type KnownCost } from "./cost-state.js";
 
 interface CostProps {
   readonly problem: Problem | undefined;
@@ -58,7 +59,7 @@ export function Cost({ problem, onFix }: CostProps) {
 
 function Before({ holding, explained }: KnownCost) {
   if (holding === undefined) return <span />;
-  const toRead = bytesToRead(explained);
+  const toRead = explained === undefined ? 0 : bytesToRead(explained);
   if (asksAgain.value) {
     return (
       <span class="bad" role="status">

@@ -3,7 +3,7 @@ import { answer, grown, histogram, percentOf, progress } from "../answer/ask.js"
 import { filterBy, graphBy, zoom, zoomOut } from "../answer/clicks.js";
 import { hidden, liveSource, opened, pins, shownLines, togglePin } from "../answer/list-state.js";
 import { fields, labels, sheetOpen } from "../answer/panel-state.js";
-import { busy, runQuery, trouble } from "../answer/run.js";
+import { before, busy, runQuery, trouble } from "../answer/run.js";
 import { Histogram } from "../chart/histogram.js";
 import { FieldPanel } from "../fields/panel.js";
 import { formatWhole } from "../parts/format.js";
@@ -65,7 +65,7 @@ function ExploreScreen() {
           onGraph={graphBy}
           onRemoveSample={hasSample ? removeSample : undefined}
         />
-        <div class="answer">
+        <div class={`answer${busy.value && answer.value === before.value ? " old" : ""}`}>
           <Progress />
           <Strip />
           <Missing />

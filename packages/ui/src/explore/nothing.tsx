@@ -107,7 +107,7 @@ export function NothingFound({ found }: { readonly found: Answer }) {
               </button>
             );
           })}
-        {last !== undefined && (
+        {last !== undefined && streams !== 0 && (
           <button
             class="button"
             type="button"

@@ -60,7 +60,7 @@ export const isEmpty = signal(false);
 /** How far back the first query looks, the shortest that finds something. */
 const firstRanges = ["1h", "24h", "7d", "30d"];
 
-/** Asks for streams by the label of 2 to 50 values that covers most bytes. */
+/** Asks for streams by the label of 2 to 50 values that covers most bytes; tries again while the server is away. */
 export async function beginWithData(): Promise<void> {
   try {
     for (const back of firstRanges) {

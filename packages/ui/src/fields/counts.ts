@@ -3,7 +3,7 @@ import { printQuery } from "@skald/logql/syntax";
 import { currentTenant } from "../api/client.js";
 import type { Span } from "../api/fields.js";
 import { fetchInstant, type Line } from "../api/lines.js";
-import { fetchExplanation } from "../api/stats.js";
+import { bytesToRead, fetchExplanation } from "../api/stats.js";
 import { parsedOf } from "../lines/row.js";
 import { countable } from "../query/derive.js";
 
@@ -51,8 +51,8 @@ export async function countValues(
   const query = countQuery(field, log, span, limit);
   if (!all) {
     const explained = await fetchExplanation(query, span, limit, signal);
-    const bytes = explained?.parts.reduce((sum, part) => sum + part.bytesToRead, 0) ?? 0;
-    if (bytes > bytesMax) return countShown(field, shown, limit);
+    if (explained !== undefined && bytesToRead(explained) > bytesMax)
+      return countShown(field, shown, limit);
   }
   const { series } = await fetchInstant({ query, time: span.endNs }, signal);
   const values = series

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { currentTenant } from "../api/client.js";
-import { recall, remember } from "./store.js";
+import { onRemembered, recall, remember } from "./store.js";
 
 export interface Saved {
   readonly name: string;
@@ -9,8 +9,20 @@ export interface Saved {
 
 const historyMax = 200;
 
-const recallSaved = () => recall<readonly Saved[]>("saved", []);
-export const saved = signal(recallSaved());
+const recallSaved = () => savedIn(recall<unknown>("saved", []));
+export const saved = signal<readonly Saved[]>(recallSaved());
+
+// The list follows what another tab saves.
+onRemembered("saved", () => {
+  saved.value = recallSaved();
+});
+
+/** The saved queries in what a file or the browser has, whatever it is. */
+function savedIn(list: unknown): Saved[] {
+  return (Array.isArray(list) ? list : []).filter(
+    (one): one is Saved => typeof one?.name === "string" && typeof one?.query === "string",
+  );
+}
 
 function historyKey(): string {
   return `history.${currentTenant()}`;
@@ -43,10 +55,7 @@ function setSaved(list: readonly Saved[]): void {
 
 /** Adds the queries of an exported file. Throws when it is no such file. */
 export function importSaved(text: string): number {
-  const list: unknown = JSON.parse(text);
-  const good = (Array.isArray(list) ? list : []).filter(
-    (one): one is Saved => typeof one?.name === "string" && typeof one?.query === "string",
-  );
+  const good = savedIn(JSON.parse(text));
   if (good.length === 0) throw new Error("no saved queries in this file");
   for (const { name, query } of good) save(name, query);
   return good.length;

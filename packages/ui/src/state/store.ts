@@ -3,21 +3,38 @@ const memory = new Map<string, string>();
 const prefix = "skald.";
 
 export function recall<T>(name: string, otherwise: T): T {
+  const text = memory.get(name) ?? stored(name);
+  if (text === null) return otherwise;
   try {
-    const text = localStorage.getItem(prefix + name) ?? memory.get(name);
-    return text === undefined || text === null ? otherwise : (JSON.parse(text) as T);
+    return JSON.parse(text) as T;
   } catch {
-    const text = memory.get(name);
-    return text === undefined ? otherwise : (JSON.parse(text) as T);
+    // Something else wrote there.
+    return otherwise;
+  }
+}
+
+function stored(name: string): string | null {
+  try {
+    return localStorage.getItem(prefix + name);
+  } catch {
+    return null;
   }
 }
 
 export function remember(name: string, value: unknown): void {
   const text = JSON.stringify(value);
-  memory.set(name, text);
   try {
     localStorage.setItem(prefix + name, text);
+    memory.delete(name);
   } catch {
-    // The memory of this page has it.
+    // Until the page is left it knows better than what is stored.
+    memory.set(name, text);
   }
+}
+
+/** Says when another tab of this browser has remembered something else. */
+export function onRemembered(name: string, changed: () => void): void {
+  globalThis.addEventListener?.("storage", ({ key }) => {
+    if (key === prefix + name) changed();
+  });
 }

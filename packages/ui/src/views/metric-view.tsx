@@ -86,7 +86,9 @@ export default function MetricView() {
           <Icon name="download" />
         </button>
       </div>
-      {empty && <p class="nothing">No series in this range.</p>}
+      {empty && (
+        <p class="nothing">No series {instant ? "at the end of this range" : "in this range"}.</p>
+      )}
       {instant !== undefined && !empty && <InstantTable series={instant} />}
       {isOverTime && mode === "table" && <ValueTable {...{ drawn: drawn.value }} />}
       {isOverTime && mode !== "table" && mode !== "instant" && Chart !== undefined && (
