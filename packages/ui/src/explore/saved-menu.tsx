@@ -41,7 +41,7 @@ export function SavedMenu(props: {
       <button
         class="item"
         type="button"
-        onClick={() => saveFile("skald-queries.json", exportSaved(), "application/json")}
+        onClick={() => saveFile("skald-queries.json", exportSaved())}
       >
         Export saved queries
       </button>

@@ -1,6 +1,8 @@
-/** Saves a text as a file of the user. */
-export function saveFile(name: string, content: BlobPart, type: string): void {
-  const address = URL.createObjectURL(new Blob([content], { type }));
+/** Saves a text, or bytes in pieces, as a file of the user. */
+export function saveFile(name: string, content: string | BlobPart[]): void {
+  const type = "application/octet-stream";
+  const blob = new Blob(typeof content === "string" ? [content] : content, { type });
+  const address = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -81,7 +81,7 @@ export default function MetricView() {
           type="button"
           title="Save the values as CSV"
           aria-label="Save the values as CSV"
-          onClick={() => saveFile("skald-values.csv", csvOf(metric.series), "text/csv")}
+          onClick={() => saveFile("skald-values.csv", csvOf(metric.series))}
         >
           <Icon name="download" />
         </button>
