@@ -141,7 +141,7 @@ export const fields: AnyCommand = command({
 
 /** A field as logcli writes it. */
 function fieldLine({ label, type, cardinality }: Field): string {
-  return `label: ${label.padEnd(25)} type: ${type.padEnd(9)} cardinality: ${cardinality}\n`;
+  return `label: ${label}\t\ttype: ${type}\t\tcardinality: ${cardinality}\n`;
 }
 
 export const patterns: AnyCommand = command({

@@ -34,7 +34,7 @@ const lineFlags = {
   "exclude-label": flag.list("all labels but these; may be repeated", { shown: "NAME" }),
   "include-common-labels": flag.boolean("labels that all lines share stay with each line"),
   "labels-length": flag.number("the width of labels in -o default; 0: that of the longest", 0),
-  "colored-output": flag.boolean("a colour for each set of labels"),
+  "colored-output": flag.boolean("of logcli; a terminal gets colours unless --color says never"),
   color: flag.text("when to use colours", "auto", { choices: ["auto", "always", "never"] }),
   cols: flag.text(
     "columns of csv and table: time, line, labels, or names of labels",
@@ -281,7 +281,7 @@ function outputOf(
     },
     labelsWidth: flags["labels-length"],
     columns: flags.cols.split(",").map((one) => one.trim()),
-    isColoured: flags["colored-output"] || wantsColour(flags.color, io),
+    isColoured: wantsColour(flags.color, io),
   });
 }
 

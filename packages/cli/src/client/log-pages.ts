@@ -64,8 +64,8 @@ export async function* queryRange(
   /** Lines at the time where the next page begins. */
   let seen = new Set<string>();
   for (;;) {
-    const left = limit === 0 ? batch : Math.min(batch, limit - count);
-    const asked = Math.min(left + seen.size, Math.max(batch, batchMax));
+    const left = limit === 0 ? batch : limit - count;
+    const asked = Math.min(left + seen.size, seen.size < batch ? batch : batchMax);
     const params = { ...paramsOf(query), start: `${fromNs}`, end: `${toNs}`, limit: asked };
     const answer = await client.json<QueryAnswer>("/loki/api/v1/query_range", params, {
       ...(headers === undefined ? {} : { headers }),

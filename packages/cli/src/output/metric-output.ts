@@ -28,7 +28,7 @@ export interface MetricOutputOptions {
   readonly isColoured: boolean;
 }
 
-/** The text of a metric answer. `default`, `raw` are JSON as logcli writes it. */
+/** The text of a metric answer. `default`, `raw` and `jsonl` are JSON over many lines, as logcli writes it. */
 export function formatMetric(answer: MetricResult, options: MetricOutputOptions): string {
   const { form, zone } = options;
   const series = seriesOf(answer);
@@ -47,10 +47,6 @@ export function formatMetric(answer: MetricResult, options: MetricOutputOptions)
       return eachPoint(series, ({ metric }, ns, value) =>
         logfmtLine([["time", formatTime(ns, zone)], ...Object.entries(metric), ["value", value]]),
       );
-    case "jsonl":
-      return answer.resultType === "scalar"
-        ? `${goJson(answer.result)}\n`
-        : answer.result.map((one) => `${goJson(one)}\n`).join("");
     default:
       return goJson(answer.result, 2);
   }
