@@ -36,6 +36,10 @@ describe("explore", () => {
   inBrowser("opens with a query that has lines", url, async (page) => {
     await page.goto("");
     await untilCount(page, "1,000 newest of 20,000");
+    await page
+      .locator("#problem")
+      .filter({ hasText: /Holds .* read / })
+      .waitFor();
     expect(new URL(page.url()).pathname).toBe("/ui/explore");
     expect(await editor(page).inputValue()).toMatch(/^\{\w+=~"\.\+"\}$/);
     await expectFewElements(page);

@@ -1,5 +1,4 @@
 import { effect, signal } from "@preact/signals";
-import { answer } from "../answer/ask.js";
 import { busy, runQuery } from "../answer/run.js";
 import {
   bytesToRead,
@@ -34,12 +33,12 @@ export function startCost(): void {
   effect(() => {
     const text = draft.value.trim();
     const { from, to, tenant, screen } = route.value;
-    answer.value;
+    const isBusy = busy.value;
     asksAgain.value = false;
     const expr = tryParse(text);
     const log = expr === undefined ? undefined : logIn(expr);
-    // While a query runs its lines come first; its answer asks again.
-    if (log === undefined || screen !== "explore" || busy.peek()) return;
+    // While a query runs its lines come first.
+    if (log === undefined || screen !== "explore" || isBusy) return;
     const asked = new AbortController();
     const timer = setTimeout(async () => {
       const { fromNs, toNs } = resolveRange({ from, to }, Date.now());
