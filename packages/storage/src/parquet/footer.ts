@@ -26,13 +26,15 @@ export interface RowGroupSummary {
   readonly rowCount: number;
   /** In schema order. */
   readonly chunks: readonly ChunkSummary[];
+  /** Places of the columns that the rows ascend by, nulls last; none when they are in another order. */
+  readonly sortedBy: readonly number[];
 }
 
 /** A column chunk as the footer and the page indexes describe it. */
 export interface ChunkSummary extends Omit<SealedChunk, "parts"> {
   /** Place of the first page in the file. */
   readonly offset: number;
-  /** Least and greatest value as stored; absent where they are not kept, or all values are null. */
+  /** Least and greatest value as stored; absent where they are not kept or long, or all values are null. */
   readonly bounds?: Bounds;
   /** True where the column has a column index. */
   readonly indexed: boolean;
@@ -121,6 +123,12 @@ export function encodeFooter(file: FileSummary, places: readonly IndexPlace[][])
     );
     thrift.i64(2, rawBytes);
     thrift.i64(3, group.rowCount);
+    if (group.sortedBy.length > 0)
+      thrift.structList(4, group.sortedBy, (column) => {
+        thrift.i32(1, column);
+        thrift.bool(2, false);
+        thrift.bool(3, false);
+      });
     thrift.i64(5, group.chunks[0]?.offset ?? 0);
     thrift.i64(6, storedBytes);
     // The ordinal has 16 bits; readers count by themselves where it is absent.

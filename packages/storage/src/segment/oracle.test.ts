@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { formatLabels, labelsFromObject } from "@skald/model";
+import { formatLabels, labelsFromObject, parseStreamText } from "@skald/model";
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { sealSegment } from "../seal/seal.js";
 import {
@@ -35,7 +35,7 @@ const cases: { name: string; rows: Row[]; rowGroups: number }[] = [
   { name: "one row without labels", rows: [{ labels: {}, time: 0, line: "" }], rowGroups: 1 },
   { name: "mixed labels and metadata", rows: mixedRows(700), rowGroups: 1 },
   { name: "more names than columns", rows: manyNames(200), rowGroups: 1 },
-  { name: "several row groups", rows: longLines(2300), rowGroups: 2 },
+  { name: "several row groups", rows: longLines(6400), rowGroups: 2 },
   { name: "lines that are not utf-8", rows: binaryLines(300), rowGroups: 1 },
   { name: "blocks of 1, 31, 32, 33, 128, 129 and 257 rows", rows: runLengths(), rowGroups: 1 },
 ];
@@ -96,6 +96,84 @@ describe.each(cases)("$name", ({ rows, rowGroups }) => {
     for (const [i, column] of columns.entries())
       expect(counted?.[`nulls_${i}`]).toBe(column.stats_null_count);
   });
+
+  it("has bounds of its metadata, as far as they are short", async () => {
+    const columns = await query(
+      `SELECT path_in_schema, min(stats_min_value) AS min, max(stats_max_value) AS max FROM parquet_metadata('${path}')
+       WHERE starts_with(path_in_schema, 'metadata,') GROUP BY 1`,
+    );
+    for (const { path_in_schema, min, max } of columns) {
+      const name = String(path_in_schema).slice("metadata, ".length);
+      const [own] = await query(
+        `SELECT min(metadata."${name}") AS min, max(metadata."${name}") AS max FROM '${path}'`,
+      );
+      expect([name, min, max]).toEqual([name, own?.min, own?.max]);
+    }
+  });
+
+  it("says how its rows are sorted, where labels and time tell", () => {
+    const { row_groups, schema } = parquetMetadata(new Uint8Array(readFileSync(path)).buffer);
+    const leaves = schema.filter(({ type }) => type !== undefined).map(({ name }) => name);
+    const hasLabelsMore = ours.some(({ text }) => text.includes("LABEL_"));
+    const labels = new Set(ours.flatMap(({ text }) => parseStreamText(text).names));
+    for (const { sorting_columns } of row_groups) {
+      const stated = sorting_columns?.map(({ column_idx }) => leaves[column_idx]);
+      expect(stated).toEqual(hasLabelsMore ? undefined : [...[...labels].sort(), "timestamp"]);
+      expect(sorting_columns?.some((one) => one.nulls_first || one.descending)).not.toBe(true);
+    }
+    const keys = ours.map(({ text, time }) => {
+      const { names, values } = parseStreamText(text);
+      const ofLabel = (name: string) => values[names.indexOf(name)] ?? "~";
+      return [...[...labels].sort().map(ofLabel), String(time).padStart(15, "0")].join("\0");
+    });
+    if (!hasLabelsMore) expect(keys).toEqual([...keys].sort());
+  });
+});
+
+it("does not say that rows are sorted by label where the texts of streams have another order", () => {
+  const path = join(directory, "order.parquet");
+  const rows = ["a", "a b", "a!"].map((app, time) => ({ labels: { app }, time, line: app }));
+  const other = [...rows, { labels: { app: "a", pod: "p" }, time: 0, line: "pod" }];
+  for (const [all, isSorted] of [
+    [rows.slice(0, 1), true],
+    [rows, false],
+    [other, false],
+  ] as const) {
+    sealSegment({ tenant: "t", id: "s", path, heads: [headOf([[...all]])] });
+    const { row_groups } = parquetMetadata(new Uint8Array(readFileSync(path)).buffer);
+    expect([all.length, row_groups[0]?.sorting_columns !== undefined]).toEqual([
+      ...[all.length, isSorted],
+    ]);
+  }
+});
+
+it("leaves out bounds of long values", async () => {
+  const path = join(directory, "long.parquet");
+  const rows = ["x".repeat(70), "a"].map((v, time) => ({
+    ...{ labels: {}, time, line: "", metadata: { long: v, short: String(time) } },
+  }));
+  sealSegment({ tenant: "t", id: "s", path, heads: [headOf([rows])] });
+  const bounds = await query(
+    `SELECT path_in_schema AS name, stats_min_value AS min, stats_max_value AS max FROM parquet_metadata('${path}')
+     WHERE starts_with(path_in_schema, 'metadata,') ORDER BY 1`,
+  );
+  expect(bounds).toEqual([
+    { name: "metadata, long", min: null, max: null },
+    { name: "metadata, short", min: "0", max: "1" },
+  ]);
+});
+
+it("has at least 100,000 rows in a row group, where its lines are short", () => {
+  const path = join(directory, "short.parquet");
+  const line = "x".repeat(250);
+  const lists = Array.from({ length: 15 }, (_, list) =>
+    Array.from({ length: 10_000 }, (_, row) => {
+      return { labels: { app: "a" }, time: list * 10_000 + row, line };
+    }),
+  );
+  sealSegment({ tenant: "t", id: "s", path, heads: [headOf(lists)] });
+  const { row_groups } = parquetMetadata(new Uint8Array(readFileSync(path)).buffer);
+  expect(row_groups.map(({ num_rows }) => num_rows >= 100_000n)).toEqual([true, false]);
 });
 
 it("lets duckdb filter by label and time over files with other labels", async () => {

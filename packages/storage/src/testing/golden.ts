@@ -222,6 +222,11 @@ export function goldenFieldRows(): Row[] {
   }));
 }
 
+/** The rows of testdata/segment-v1-bounds.parquet: the same with metadata, so that it has bounds of both. */
+function goldenBoundRows(): Row[] {
+  return goldenFieldRows().map((row, i) => ({ ...row, metadata: { user: `u${i % 7}` } }));
+}
+
 function jsonLine(i: number): string {
   const level = i % 4 ? "info" : "error";
   return JSON.stringify({ level, n: i % 5, http: { status: 200 + (i % 2) }, list: [i] });
@@ -274,8 +279,9 @@ export async function writeGolden(directory: string): Promise<void> {
   });
   while (!steps.next().done);
   opened.close();
-  const withFields = join(directory, "segment-v1-fields.parquet");
-  sealSegment({ ...golden, path: withFields, heads: [headOf([goldenFieldRows()], goldenBaseNs)] });
+  // testdata/segment-v1-fields.parquet was written before columns of fields had bounds
+  const withFields = join(directory, "segment-v1-bounds.parquet");
+  sealSegment({ ...golden, path: withFields, heads: [headOf([goldenBoundRows()], goldenBaseNs)] });
   const source = openSegmentFile({ ...golden, location: { kind: "file", path: withFields } });
   const merge = mergeSegments({
     ...{ ...golden, path: withFields, inputs: [{ segment: source.segment }] },

@@ -353,7 +353,7 @@ it("has the layout of docs/formats/segment.md", () => {
   expect(hex(file, 0x110, 14)).toBe("191102191808e803a744c597e918");
   const footerBytes = file.readUInt32LE(file.length - 8);
   const trailerAt = file.length - 8 - footerBytes - 24;
-  expect(footerBytes).toBe(750);
+  expect(footerBytes).toBe(770);
   expect(hex(file, 0x180, 8)).toBe("0108301218000000");
   expect(hex(file, trailerAt, 8)).toBe("8801000000000000");
   expect(hex(file, trailerAt + 16, 8)).toBe(Buffer.from("SKALDIX1").toString("hex"));

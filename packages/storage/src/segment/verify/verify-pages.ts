@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { internal } from "@skald/model";
+import { internal, type Labels, labelValue } from "@skald/model";
 import { compressDictionaryBytes } from "../../parquet/column-chunk.js";
 import { decodeByteArrays } from "../../parquet/delta.js";
 import {
@@ -16,6 +16,7 @@ import {
 } from "../../parquet/footer.js";
 import { codec, encoding, type Leaf, physicalType } from "../../parquet/format.js";
 import { decodeHybrid } from "../../parquet/hybrid.js";
+import { areSorted, ValueBounds } from "../../parquet/statistics.js";
 import { zstd } from "../../zstd.js";
 import { withPadding } from "../index-sections.js";
 import type { SegmentTrailer } from "../layout.js";
@@ -27,8 +28,8 @@ import {
   timestampColumn,
 } from "../read/index-reader.js";
 import type { BlockRange } from "../segment.js";
-import { timeBounds } from "../write/row-group.js";
-import { createdBy, indexPlace } from "../write/writer.js";
+import { sortingColumns, timeBounds } from "../write/row-group.js";
+import { createdBy, createdByFirst, indexPlace } from "../write/writer.js";
 
 /** A part of a file that is not as it was written. */
 export interface Damage {
@@ -53,6 +54,7 @@ interface VerifiedFile extends CheckedFile {
  */
 export function* verifyPages(file: VerifiedFile): Generator<number, void> {
   const { footer, index, onDamage } = file;
+  const isFirst = footer.createdBy === createdByFirst;
   if (footer.rowGroups.length !== index.groupBlocks.length) {
     onDamage({ part: "footer", message: `it has ${footer.rowGroups.length} row groups` });
     return;
@@ -67,7 +69,8 @@ export function* verifyPages(file: VerifiedFile): Generator<number, void> {
       const summary = yield* walk.chunk(footer.leaves[c]!, chunk, blocks);
       if (summary !== undefined) summaries.push(summary);
     }
-    groups.push({ rowCount: rowsOf(index, blocks), chunks: summaries });
+    const sortedBy = isFirst ? [] : sortedByOf(footer, index, blocks);
+    groups.push({ rowCount: rowsOf(index, blocks), chunks: summaries, sortedBy });
     block = blocks.to;
   }
   // The headers of damaged pages would make everything behind them look damaged.
@@ -131,7 +134,7 @@ class PageWalk {
 /** Compares page indexes and footer with what they must be, byte by byte. */
 function compareMetadata(file: VerifiedFile, rowGroups: RowGroupSummary[], at: number): void {
   const { reader, index, trailer, footer, footerBytes, onDamage } = file;
-  if (footer.createdBy !== createdBy) {
+  if (footer.createdBy !== createdBy && footer.createdBy !== createdByFirst) {
     onDamage({ part: "footer", message: `it was written by the unknown "${footer.createdBy}"` });
     return;
   }
@@ -151,7 +154,7 @@ function compareMetadata(file: VerifiedFile, rowGroups: RowGroupSummary[], at: n
         ["skald.version", "1"],
         ["skald.index", indexPlace(indexOffset, indexBytes, indexCrc)],
       ],
-      createdBy,
+      createdBy: footer.createdBy,
     },
     places,
   );
@@ -173,6 +176,25 @@ function hasColumnsOf({ leaves }: ReadFooter, index: SegmentIndex): boolean {
 interface CheckedFile {
   readonly reader: SyncRangeReader;
   readonly index: SegmentIndex;
+  readonly footer: ReadFooter;
+}
+
+/** The columns that the rows of some blocks ascend by, as the footer must name them. */
+function sortedByOf({ leaves }: ReadFooter, { runs, streams }: SegmentIndex, blocks: BlockRange) {
+  const names = leaves.flatMap((leaf) => (isLabel(leaf) ? [leaf.path[1] as string] : []));
+  if (leaves.some(({ path }) => path[0] === "labels_more")) return [];
+  const labels: Labels[] = [];
+  for (let block = blocks.from; block < blocks.to; block++)
+    for (const stream of runs.of(block).stream) labels.push(streams.labels(stream));
+  const ranks = names.map((name) => {
+    // No label has an empty value.
+    const values = labels.map((one) => labelValue(one, name));
+    const sorted = [...new Set(values)].filter((value) => value !== "");
+    sorted.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    const ranks = new Map(sorted.map((value, rank) => [value, rank]));
+    return values.map((value) => ranks.get(value) ?? ranks.size);
+  });
+  return areSorted(ranks, labels.length) ? sortingColumns(names.length) : [];
 }
 
 /** Rows of some blocks. */
@@ -192,12 +214,16 @@ class ChunkWalk {
   readonly #pages: PageHeader[] = [];
   #dictionary: PageHeader | undefined;
   #bounds: ChunkSummary["bounds"];
+  /** Of columns with a page per block that have bounds. */
+  readonly #values: ValueBounds | undefined;
 
   constructor(file: CheckedFile, leaf: Leaf, blocks: BlockRange) {
     this.#file = file;
     this.#leaf = leaf;
     this.#blocks = blocks;
     this.#column = columnOf(leaf, file.index);
+    const isBound = leaf.path[0] === "metadata" || leaf.path[0] === "fields";
+    if (isBound && file.footer.createdBy !== createdByFirst) this.#values = new ValueBounds();
   }
 
   /** The page that comes next. */
@@ -239,7 +265,8 @@ class ChunkWalk {
     const isCompressed =
       this.#pages.some(({ compressed }) => compressed) ||
       (dictionary?.rawBytes ?? 0) > compressDictionaryBytes;
-    const bounds = this.#column === timestampColumn ? this.#timeBounds() : this.#bounds;
+    const ofValues = this.#values?.bounds ?? this.#bounds;
+    const bounds = this.#column === timestampColumn ? this.#timeBounds() : ofValues;
     return {
       ...{ offset, storedBytes, dictionaryBytes },
       rawBytes: all.reduce((sum, page) => sum + page.headerBytes + page.rawBytes, 0),
@@ -306,6 +333,7 @@ class ChunkWalk {
   #takeData(header: PageHeader, stored: Uint8Array): void {
     // Pages of the own index are decoded with their block.
     if (this.#column === undefined) this.#decode(header, stored);
+    else if (this.#values !== undefined) this.#addValues(this.#values, header, stored);
     this.#pages.push(header);
   }
 
@@ -328,6 +356,16 @@ class ChunkWalk {
     decodeHybrid(body.subarray(1), body[0] ?? 0, codes, present);
     const limit = this.#dictionary?.valueCount ?? 0;
     if (codes.some((code) => code >= limit)) throw internal("page has a code of no value");
+  }
+
+  #addValues(values: ValueBounds, header: PageHeader, stored: Uint8Array): void {
+    const { levelBytes, rawBytes, compressed, valueCount, nullCount } = header;
+    const rest = withPadding(stored.subarray(levelBytes));
+    const body = compressed ? zstd.decompress(rest, rawBytes - levelBytes) : rest;
+    const count = valueCount - nullCount;
+    const { bytes, offsets } = decodeByteArrays(body, count);
+    const lengths = Array.from({ length: count }, (_, i) => offsets[i + 1]! - offsets[i]!);
+    values.add(bytes.subarray(offsets[0]), lengths, count);
   }
 
   #timeBounds(): Bounds {

@@ -4,7 +4,7 @@ import { goldenPath } from "../../testing/golden.js";
 import { bytesRange } from "../range-reader.js";
 import { readEnd, type SegmentCheck, verifySegment } from "./verify-segment.js";
 
-const names = ["", "-filters", "-bitmaps", "-digests", "-levels", "-marks"].map(
+const names = ["", "-filters", "-bitmaps", "-digests", "-levels", "-marks", "-bounds"].map(
   (name) => `segment-v1${name}.parquet`,
 );
 

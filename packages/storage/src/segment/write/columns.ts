@@ -6,6 +6,7 @@ import { encodeDelta, encodeLengths } from "../../parquet/delta.js";
 import type { Bounds } from "../../parquet/footer.js";
 import { encoding } from "../../parquet/format.js";
 import { bitWidth, encodeHybrid, encodeRun } from "../../parquet/hybrid.js";
+import { ValueBounds } from "../../parquet/statistics.js";
 import type { LabelColumn, MapRows } from "../layout.js";
 
 const noLevels = new Uint8Array(0);
@@ -39,6 +40,8 @@ export class BytesColumnWriter {
   readonly chunk: ColumnChunk;
   /** False once some value was not UTF-8. */
   utf8 = true;
+  /** Of an optional column: those of lines would help nobody. */
+  readonly #bounds = new ValueBounds();
   readonly #optional: boolean;
   readonly #definition = new ByteWriter(64);
   readonly #lengthBytes = new ByteWriter(4096);
@@ -65,6 +68,7 @@ export class BytesColumnWriter {
     this.#lengthBytes.clear();
     encodeLengths(this.#lengthBytes, this.#lengths, count);
     const values = column === undefined ? noLevels : valuesOf(column, rowCount);
+    if (this.#optional) this.#bounds.add(values, this.#lengths, count);
     this.utf8 &&= areUtf8(values, this.#lengths, count);
     this.chunk.addPage({
       rowCount,
@@ -74,6 +78,17 @@ export class BytesColumnWriter {
       definition: this.#definition.view(),
       body: this.#joinBody(values, headroom),
     });
+  }
+
+  /** Bounds of all values of the chunk. */
+  get bounds(): Bounds | undefined {
+    return this.#bounds.bounds;
+  }
+
+  /** Forgets the pages, for the next row group. */
+  clear(): void {
+    this.chunk.clear();
+    this.#bounds.clear();
   }
 
   /** Fills the lengths of the values and the levels; returns the number of values. */
@@ -168,8 +183,14 @@ export class LabelColumnWriter {
     this.#column = column;
   }
 
-  /** Encodes the runs of a row group. The result is valid until the next call. */
-  seal(runs: readonly StreamRun[], rowCount: number): { chunk: SealedChunk; bounds?: Bounds } {
+  /**
+   * Encodes the runs of a row group, and ranks their values: the place of each among the sorted values, nulls last. The result
+   * is valid until the next call.
+   */
+  seal(
+    runs: readonly StreamRun[],
+    rowCount: number,
+  ): { chunk: SealedChunk; bounds?: Bounds; ranks: readonly number[] } {
     const codes = runs.map((run) => this.#codeOf(run.stream));
     const used = [...new Set(codes)].filter((code) => code >= 0);
     const values = used.map((code) => ({
@@ -195,8 +216,9 @@ export class LabelColumnWriter {
     const chunk = this.#chunk.seal();
     const min = values[0]?.bytes;
     const max = values.at(-1)?.bytes;
-    if (min === undefined || max === undefined) return { chunk };
-    return { chunk, bounds: { min, max, pages: [{ min, max }] } };
+    const ranks = codes.map((code) => places.get(code) ?? places.size);
+    if (min === undefined || max === undefined) return { chunk, ranks };
+    return { chunk, ranks, bounds: { min, max, pages: [{ min, max }] } };
   }
 
   /** Writes levels and codes, neighbours of one value as one run; returns the number of nulls. */

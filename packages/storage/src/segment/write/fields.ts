@@ -49,8 +49,8 @@ export class FieldWriter {
     return this.#layout.names;
   }
 
-  /** Counts what the columns of a row group took: when they take too much, later blocks have none. */
-  addGroup(storedBytes: number): void {
+  /** Counts what the columns of a block took: when all take too much, later blocks have none. */
+  addStored(storedBytes: number): void {
     this.#storedBytes += storedBytes;
   }
 

@@ -1,7 +1,13 @@
 import type { BytesColumn, RunTable } from "@skald/model";
 import type { ColumnChunk, SealedChunk } from "../../parquet/column-chunk.js";
-import type { Bounds, ChunkSummary, RowGroupSummary } from "../../parquet/footer.js";
+import {
+  type Bounds,
+  type ChunkSummary,
+  type RowGroupSummary,
+  sumOf,
+} from "../../parquet/footer.js";
 import type { SchemaNode } from "../../parquet/format.js";
+import { areSorted } from "../../parquet/statistics.js";
 import type { LabelColumn, MapRows, SegmentLayout, SortedBlock } from "../layout.js";
 import {
   BytesColumnWriter,
@@ -17,6 +23,7 @@ import {
  */
 export class RowGroup {
   blockCount = 0;
+  rowCount = 0;
   readonly #layout: SegmentLayout;
   readonly #timestamps: TimestampColumnWriter;
   readonly #lines: BytesColumnWriter;
@@ -29,7 +36,6 @@ export class RowGroup {
   readonly #fieldNames: readonly string[];
   readonly #runs: StreamRun[] = [];
   readonly #times: { min: number; max: number }[] = [];
-  #rowCount = 0;
 
   constructor(layout: SegmentLayout, fieldNames: readonly string[]) {
     const { baseNs, level } = layout;
@@ -79,9 +85,17 @@ export class RowGroup {
       max = Math.max(max, runs.maxTime[r]!);
     }
     this.#times.push({ min, max });
-    this.#rowCount += rowCount;
+    this.rowCount += rowCount;
     this.blockCount++;
     return block.more.used;
+  }
+
+  /** What the fields of the last block take in the file. */
+  get lastFieldBytes(): number {
+    return sumOf(this.#fields, ({ chunk: { pages } }) => {
+      const { headerBytes, levelBytes, storedBytes } = pages.at(-1)!;
+      return headerBytes + levelBytes + storedBytes;
+    });
   }
 
   /** Ends the group, whose first byte is at `offset` of the file. The parts are valid until `clear`. */
@@ -97,38 +111,42 @@ export class RowGroup {
       chunks.push(chunk);
       return chunk;
     };
-    const putPaged = (chunk: ColumnChunk) => paged.push(put(chunk.seal(), false));
+    const putPaged = (chunk: ColumnChunk, bounds?: Bounds) =>
+      paged.push(put(chunk.seal(), false, bounds));
     paged.push(
       put(this.#timestamps.chunk.seal(), true, timeBounds(this.#layout.baseNs, this.#times)),
     );
     putPaged(this.#lines.chunk);
-    for (const column of this.#labels) {
-      const { chunk, bounds } = column.seal(this.#runs, this.#rowCount);
+    const ranks = this.#labels.map((column) => {
+      const { chunk, bounds, ranks } = column.seal(this.#runs, this.rowCount);
       put(chunk, true, bounds);
-    }
+      return ranks;
+    });
     if (this.#hasLabelsMore()) {
       this.#labelsMore.endGroup();
       put(this.#labelsMore.key.seal(), false);
       put(this.#labelsMore.value.seal(), false);
     }
-    for (const column of this.#metadata) putPaged(column.chunk);
+    for (const column of this.#metadata) putPaged(column.chunk, column.bounds);
     this.#metadataMore.endGroup();
     putPaged(this.#metadataMore.key);
     putPaged(this.#metadataMore.value);
-    const fields = this.#fields.map(({ chunk }) => put(chunk.seal(), false));
-    return { group: { rowCount: this.#rowCount, chunks }, paged, fields, parts };
+    const fields = this.#fields.map(({ chunk, bounds }) => put(chunk.seal(), false, bounds));
+    const isSorted = !this.#hasLabelsMore() && areSorted(ranks, this.#runs.length);
+    const sortedBy = isSorted ? sortingColumns(ranks.length) : [];
+    return { group: { rowCount: this.rowCount, chunks, sortedBy }, paged, fields, parts };
   }
 
   clear(): void {
     this.#timestamps.chunk.clear();
     this.#lines.chunk.clear();
-    for (const column of this.#metadata) column.chunk.clear();
-    for (const column of this.#fields) column.chunk.clear();
+    for (const column of this.#metadata) column.clear();
+    for (const column of this.#fields) column.clear();
     this.#metadataMore.clear();
     this.#labelsMore.clear();
     this.#runs.length = 0;
     this.#times.length = 0;
-    this.#rowCount = 0;
+    this.rowCount = 0;
     this.blockCount = 0;
   }
 
@@ -169,6 +187,14 @@ export class RowGroup {
     return this.#layout.labelsMore.length > 0;
   }
 }
+
+/** The columns that rows are sorted by where they ascend by labels: those of the labels, then `timestamp`. */
+export function sortingColumns(labels: number): number[] {
+  return [...Array.from({ length: labels }, (_, label) => firstLabelColumn + label), 0];
+}
+
+/** Behind `timestamp` and `line`. */
+const firstLabelColumn = 2;
 
 /** Level of zstd for fields: 9 takes twice as long for such short pages, and 2 % fewer bytes. */
 const maxFieldLevel = 6;

@@ -23,8 +23,11 @@ import { type FieldLayout, FieldWriter, noFields } from "./fields.js";
 import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
 import { RowGroup } from "./row-group.js";
 
-/** Blocks of a row group: 16 MiB of raw lines, the unit in which other readers skip and share out work. */
+/** Least blocks of a row group, which are 16 MiB of raw lines: the unit in which other readers skip and share out work. */
 const groupBlocks = 64;
+/** Least rows of a row group, as far as its blocks are not too many: readers that work on vectors lose time between groups. */
+const groupRows = 100_000;
+const maxGroupBlocks = 3 * groupBlocks;
 
 export interface SegmentWriterOptions {
   /** Where the file appears when it is complete and its bytes are synced (see `sync`). The caller syncs its directory. */
@@ -105,13 +108,16 @@ export class SegmentWriter {
     this.#index.summarize(block);
     const fields = this.#fields.find(block);
     this.#index.addBlock(block.runs, this.#group.add(block, fields));
+    this.#fields.addStored(this.#group.lastFieldBytes);
     this.#rows += block.rowCount;
     for (let r = 0; r < block.runs.count; r++) {
       this.#bytes += block.runs.lineBytes[r]!;
       this.#minTime = Math.min(this.#minTime, block.runs.minTime[r]!);
       this.#maxTime = Math.max(this.#maxTime, block.runs.maxTime[r]!);
     }
-    if (this.#group.blockCount === groupBlocks) this.#endGroup();
+    const { blockCount, rowCount } = this.#group;
+    if (blockCount < groupBlocks) return;
+    if (rowCount >= groupRows || blockCount === maxGroupBlocks) this.#endGroup();
   }
 
   /** Writes indexes and footer, and puts the file in its place. A segment without rows is refused. */
@@ -151,7 +157,6 @@ export class SegmentWriter {
     for (const part of parts) this.#output.write(part);
     this.#rowGroups.push(group);
     this.#index.addGroup(paged, fields);
-    this.#fields.addGroup(fields.reduce((sum, { storedBytes }) => sum + storedBytes, 0));
     this.#group.clear();
   }
 
@@ -198,7 +203,9 @@ export class SegmentWriter {
 }
 
 /** Readers parse this form, `<name> version <x.y.z> (build <text>)`, to work around bugs of writers that they know. */
-export const createdBy = "skald version 1.0.0 (build segment-1)";
+export const createdBy = "skald version 1.0.0 (build segment-2)";
+/** Files of this build have no bounds of metadata and fields, and do not say how they are sorted. */
+export const createdByFirst = "skald version 1.0.0 (build segment-1)";
 
 /** The value of the key `skald.index` in the footer, in figures of fixed width. */
 export function indexPlace(offset: number, length: number, crc: number): string {
