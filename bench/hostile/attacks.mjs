@@ -5,6 +5,7 @@ import { setMaxListeners } from "node:events";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { rapidResets } from "../../packages/testkit/dist/index.js";
+import { doorAttacks } from "./door-attacks.mjs";
 
 const MiB = 1024 * 1024;
 const json = "application/json";
@@ -138,6 +139,7 @@ export function attacksOf(client) {
       return (signal) =>
         n++ % 4 === 0 ? sendEndless(syslogPort, endless, signal) : sendDatagrams(datagram, signal);
     }),
+    ...doorAttacks(client, attack),
     attack("G13b", "bodies byte by byte", 200, () => {
       return (signal) =>
         sendChunks(url, { tenant: tenantA, chunk: Buffer.from("1\r\nx\r\n") }, signal);

@@ -6,7 +6,7 @@ import {
   type TakeBytes,
 } from "@skald/kernels";
 import { formatLabels, invalidArgument, makeLabels, SkaldError } from "@skald/model";
-import { equalBytes } from "../columns/byte-cache.js";
+import { ByteCache, equalBytes } from "../columns/byte-cache.js";
 import { PushRows, TextArena } from "../columns/push-rows.js";
 import { type FieldMapping, type FieldRole, FieldRoles } from "./mapping.js";
 import { TimeText } from "./times.js";
@@ -80,7 +80,7 @@ export class DoorRows {
   readonly #columns: PushRows;
   readonly #extra: readonly (readonly [name: Range, value: Range])[];
   readonly #time = new TimeText();
-  readonly #streams = new Map<string, number>();
+  readonly #streams = new ByteCache<number>(streamBounds);
   readonly #refused: RefusedRecord[] = [];
   #recordOfRow = new Uint32Array(64);
   #records = 0;
@@ -261,34 +261,50 @@ export class DoorRows {
   }
 
   #stream(): number {
-    const { bytes } = this.arena;
-    if (this.#lastStream >= 0 && this.#labels.equals(this.#lastLabels, bytes))
+    if (this.#lastStream >= 0 && this.#labels.equals(this.#lastLabels, this.arena.bytes))
       return this.#lastStream;
-    const values = this.roles.labelNames.map((name, at) => {
+    const key = this.#labelKey();
+    let stream = this.#streams.get(this, this.arena.bytes, key.start, key.length);
+    if (stream === undefined) stream = this.#addStream(key);
+    else this.arena.end = key.start;
+    this.#lastStream = stream;
+    [this.#labels, this.#lastLabels] = [this.#lastLabels, this.#labels];
+    return stream;
+  }
+
+  /** Writes the values of the labels behind their lengths. */
+  #labelKey(): Range {
+    const { arena } = this;
+    const start = arena.end;
+    for (const [at, name] of this.roles.labelNames.entries()) {
       const length = this.#labels.length(at);
       if (length > maxLabelBytes) {
         throw invalidArgument(
           `the value of label ${name} has ${length} bytes; the limit is ${maxLabelBytes}`,
         );
       }
-      const start = this.#labels.start(at);
-      return utf8.decode(bytes.subarray(start, start + length));
-    });
-    const key = JSON.stringify(values);
-    let stream = this.#streams.get(key);
-    if (stream === undefined) {
-      const pairs = this.roles.labelNames.map((name, at) => [name, values[at]!] as const);
-      const labels = makeLabels(new Map(pairs.filter(([, value]) => value !== "")));
-      stream = this.#columns.addStream(this.write(formatLabels(labels)), false);
-      this.#streams.set(key, stream);
+      arena.fixed32(length);
+      arena.copy(arena.bytes, this.#labels.start(at), length);
     }
-    this.#lastStream = stream;
-    [this.#labels, this.#lastLabels] = [this.#lastLabels, this.#labels];
+    return { start, length: arena.end - start };
+  }
+
+  #addStream(key: Range): number {
+    const { bytes } = this.arena;
+    const pairs = this.roles.labelNames.map((name, at) => {
+      const start = this.#labels.start(at);
+      return [name, utf8.decode(bytes.subarray(start, start + this.#labels.length(at)))] as const;
+    });
+    const labels = makeLabels(new Map(pairs.filter(([, value]) => value !== "")));
+    const stream = this.#columns.addStream(this.write(formatLabels(labels)), false);
+    this.#streams.set(this, this.arena.bytes, key.start, key.length, stream);
     return stream;
   }
 }
 
 const nothing: Range = { start: 0, length: 0 };
+/** Bounds of the cache of streams by label values; beyond them a stream may come twice in a push, which costs no more than that. */
+const streamBounds = { maxEntries: 64 * 1024, maxKeyBytes: 16 * 1024 * 1024 };
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The fields of a record that have a number: its labels, or the fields that may hold its line or its time. */
