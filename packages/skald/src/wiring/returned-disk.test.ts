@@ -33,6 +33,7 @@ function write(name: string, ms: number, bytes = 100): string {
 async function setUp() {
   const clock = { ms: startMs, nowMs: () => clock.ms };
   const state = { isDown: false };
+  const pauses: number[] = [];
   const store = new MemoryStore();
   const onDamaged = () => undefined;
   const makeDeletes = () =>
@@ -64,14 +65,14 @@ async function setUp() {
   const disk = new ReturnedDisk({
     ...{ walDir: join(folder, "wal"), segmentsDir: join(folder, "segments"), deletes, clock, log },
     forgottenAfterMs: 60_000,
-    sleep: async () => undefined,
+    sleep: async (ms) => void pauses.push(ms),
   });
   /** Whether queries hide the rows of the request. */
   const isOpen = async () => {
     await compactor.refresh(options);
     return compactor.list("t").some((known) => !isFinished(known));
   };
-  return { clock, compactor, disk, finish, isOpen, state };
+  return { clock, compactor, disk, finish, isOpen, pauses, state };
 }
 
 describe("an ingester that comes back with its disk", () => {
@@ -79,12 +80,14 @@ describe("an ingester that comes back with its disk", () => {
     ["its log", "wal/00000001.wal"],
     ["a segment that it did not upload", "segments/t/a.parquet"],
   ])("has requests deleted again that were finished without it, for %s", async (_, name) => {
-    const { disk, finish, isOpen } = await setUp();
+    const { disk, finish, isOpen, pauses } = await setUp();
     write(name, startMs - hourMs);
     write("segments/t/b.parquet", startMs - hourMs);
     write("segments/t/b.uploaded", startMs - hourMs);
     await disk.prepare(signal);
     expect(await isOpen()).toBe(true);
+    // Queries of other processes hide the rows before the ingester tells them.
+    expect(pauses).toEqual([5000]);
     // A compactor that did not see the ingester in the ring yet.
     await finish();
     expect(await isOpen()).toBe(false);

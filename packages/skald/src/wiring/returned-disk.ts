@@ -2,7 +2,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { DeleteRequests } from "@skald/compactor";
 import { type Clock, formatGoDuration, nsPerMs } from "@skald/model";
-import { type Logger, repeat, type Sleep } from "@skald/runtime";
+import { type Logger, repeat, type Sleep, sleep } from "@skald/runtime";
 
 export interface ReturnedDiskOptions {
   readonly walDir: string;
@@ -23,6 +23,8 @@ const walHeaderBytes = 16;
 /** The start waits for the store for this long. */
 const storeWaitMs = 10_000;
 const retryMs = 5000;
+/** Queries of other processes know of an opened request after a second; those that began before have ended by then. */
+const knownAfterMs = 5000;
 
 /**
  * The disk of an ingester that was away. While the ring knew the ingester, no delete request was finished without it. If the ring
@@ -53,7 +55,8 @@ export class ReturnedDisk {
     }
     this.#sinceMs = found.lastMs - maxSkewMs;
     try {
-      await this.#apply(AbortSignal.any([signal, AbortSignal.timeout(storeWaitMs)]));
+      const opened = await this.#apply(AbortSignal.any([signal, AbortSignal.timeout(storeWaitMs)]));
+      if (opened > 0) await (this.#options.sleep ?? sleep)(knownAfterMs, signal);
     } catch (error) {
       if (error instanceof TextIsGone || signal.aborted) throw error;
       log.warn("the delete requests cannot be read; rows that were deleted may show until then", {
@@ -62,10 +65,10 @@ export class ReturnedDisk {
     }
   }
 
-  /** Opens the requests again that were finished while the ingester was away. */
-  async #apply(signal: AbortSignal): Promise<void> {
+  /** Opens the requests again that were finished while the ingester was away; resolves with their number. */
+  async #apply(signal: AbortSignal): Promise<number> {
     const { deletes, log } = this.#options;
-    if (this.#sinceMs === undefined) return;
+    if (this.#sinceMs === undefined) return 0;
     await deletes.refresh({ signal });
     const { opened, unknown } = await deletes.reopen(this.#sinceMs, { signal });
     if (opened.length > 0)
@@ -73,6 +76,7 @@ export class ReturnedDisk {
         requests: opened.map(({ id }) => id),
       });
     if (unknown.length > 0) throw new TextIsGone(this.#refusal(unknown));
+    return opened.length;
   }
 
   /**
@@ -80,12 +84,12 @@ export class ReturnedDisk {
    * until the store answers, and throws as `prepare` does.
    */
   async watch(signal: AbortSignal): Promise<void> {
-    const { log, sleep } = this.#options;
+    const { log, sleep: pause } = this.#options;
     const done = new AbortController();
     let failure: unknown;
     await repeat(() => this.#apply(signal).then(() => done.abort()), {
       ...{ pauseMs: retryMs, signal: AbortSignal.any([signal, done.signal]) },
-      ...(sleep === undefined ? {} : { sleep }),
+      ...(pause === undefined ? {} : { sleep: pause }),
       onError: (error) => {
         if (error instanceof TextIsGone) {
           failure = error;
