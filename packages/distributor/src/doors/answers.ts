@@ -10,6 +10,8 @@ export interface DoorAnswer {
 
 const json = "application/json; charset=UTF-8";
 const plain = "text/plain; charset=utf-8";
+/** All records are stored; other successes, such as 260 for a tenant whose ingestion is blocked, are those of a limit. */
+const stored = 204;
 const tooManyRequests = 429;
 /** A bulk is answered item by item, so these tell about the request only. */
 const itemTypes: Readonly<Record<number, string>> = {
@@ -46,13 +48,13 @@ export function documentAnswer(response: PushResponse): DoorAnswer {
   const refused = response.report?.refused[0];
   if (response.report === undefined || response.report.records === 0) return elasticError(response);
   if (refused !== undefined) {
-    return elasticError({ status: refused.status, text: refused.reason });
+    return elasticError({ status: response.status, text: refused.reason });
   }
   return { status: 201, contentType: json, body: '{"result":"created"}\n' };
 }
 
 function elasticError({ status, text = "the body has no document" }: PushResponse): DoorAnswer {
-  const shown = status < 300 ? 400 : status;
+  const shown = status === stored ? 400 : status;
   const error = { type: itemTypes[shown] ?? "status_exception", reason: text };
   const body = `${JSON.stringify({ error: { root_cause: [error], ...error }, status: shown })}\n`;
   return { status: shown, contentType: json, body };
@@ -82,7 +84,7 @@ function bulkItems({ records, refused, actions }: RecordReport): string {
 export function hecAnswer(response: PushResponse): DoorAnswer {
   const { status, text = "", report } = response;
   if (report?.records === 0) return hecResult(400, { text: "No data", code: 5 });
-  if (status < 300) return hecResult(200, { text: "Success", code: 0 });
+  if (status === stored) return hecResult(200, { text: "Success", code: 0 });
   const [first] = report?.refused ?? [];
   if (status === tooManyRequests || status >= 500) {
     return hecResult(status, { text: `Server is busy: ${text}`, code: 9 });
@@ -97,7 +99,7 @@ export function hecResult(status: number, result: object): DoorAnswer {
 
 /** What the intake of Datadog answers. */
 export function datadogAnswer({ status, text }: PushResponse): DoorAnswer {
-  if (status < 300) return { status: 202, contentType: json, body: "{}\n" };
+  if (status === stored) return { status: 202, contentType: json, body: "{}\n" };
   const errors = [{ status: String(status), title: text }];
   return { status, contentType: json, body: `${JSON.stringify({ errors })}\n` };
 }

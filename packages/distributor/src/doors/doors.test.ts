@@ -27,7 +27,11 @@ interface Served extends Harness {
   ): Promise<{ status: number; body: unknown; headers: Headers }>;
 }
 
-async function serve(name: DoorName, limits: Partial<PushLimits> = {}): Promise<Served> {
+async function serve(
+  name: DoorName,
+  limits: Partial<PushLimits> = {},
+  { maxReceivedBytes = 64 * 1024 * 1024, ledger = new Ledger(0) } = {},
+): Promise<Served> {
   const harness = makeHarness(limits);
   const { ingester } = harness;
   const keep = ingester.push;
@@ -35,8 +39,8 @@ async function serve(name: DoorName, limits: Partial<PushLimits> = {}): Promise<
   ingester.push = (request, options) => keep(structuredClone(request), options);
   const door = new PushDoor({
     distributor: harness.distributor,
-    maxReceivedBytes: 64 * 1024 * 1024,
-    ledger: new Ledger(0),
+    maxReceivedBytes,
+    ledger,
   });
   const handle = createDoorHandler(name, {
     door,
@@ -340,6 +344,47 @@ describe("a journal over HTTP", () => {
     const answer = await post(body);
     expect(answer).toMatchObject({ status: 202, body: expect.stringMatching(/^2 of 5 records/) });
     expect(stored().map(({ line }) => line)).toEqual(["a", "b", "c"]);
+  });
+});
+
+describe.each([
+  ["json_lines", "{}"],
+  ["bulk", '{"index":{}}\n{}\n'],
+  ["document", "{}"],
+  ["hec", '{"event":1}'],
+  ["hec_raw", "x"],
+  ["datadog", '[{"message":"x"}]'],
+  ["journal", "MESSAGE=x\n\n"],
+] as const)("the door %s", (name, body) => {
+  const isBulk = name === "bulk";
+
+  it("says that ingestion is blocked", async () => {
+    const limits = { block_ingestion_until: testNowMs + 1000, block_ingestion_status_code: 260 };
+    const { post, stored } = await serve(name, limits);
+    const answer = await post(body);
+    if (isBulk) expect(answer.body).toMatchObject({ errors: true });
+    else expect(answer.status).toBe(260);
+    expect(JSON.stringify(answer.body)).toContain("ingestion blocked");
+    expect(stored()).toEqual([]);
+  });
+
+  it("is closed while pushes hold all memory", async () => {
+    const { post, stored } = await serve(name, {}, { ledger: new Ledger(1) });
+    const answer = await post(body.padEnd(100, " "));
+    expect([429, 503]).toContain(answer.status);
+    expect(answer.headers.get("retry-after")).toBe("1");
+    expect(stored()).toEqual([]);
+  });
+
+  it("refuses a body that is too large, whole or unpacked", async () => {
+    if (name !== "json_lines" && name !== "journal") {
+      const { post } = await serve(name, {}, { maxReceivedBytes: 5 });
+      expect((await post(body.padEnd(100, " "))).status).toBe(413);
+    }
+    const { post, stored } = await serve(name);
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, "\n"));
+    expect((await post(bomb, "", { "content-encoding": "gzip" })).status).toBe(413);
+    expect(stored()).toEqual([]);
   });
 });
 
