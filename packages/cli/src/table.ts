@@ -78,6 +78,10 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "checks files of rules",
     load: async () => (await import("./manage/rules.js")).rulesCheck,
   },
+  "rules test": {
+    says: "runs rules over lines that a file has, and compares what comes out",
+    load: async () => (await import("./manage/rules-test.js")).rulesTest,
+  },
   "rules diff": {
     says: "shows how the server's rules differ from files",
     load: async () => (await import("./manage/rules.js")).rulesDiff,
@@ -85,6 +89,10 @@ export const table: Readonly<Record<string, Entry>> = {
   "rules sync": {
     says: "makes the server's rules those of files",
     load: async () => (await import("./manage/rules.js")).rulesSync,
+  },
+  bench: {
+    says: "pushes made-up lines to a server, asks for them, and shows the times",
+    load: async () => (await import("./service/bench.js")).bench,
   },
   "delete add": {
     says: "shows which lines would go, asks, and has them deleted",

@@ -76,13 +76,13 @@ class BadRules extends Failure {
   }
 }
 
-interface RuleFile {
+export interface RuleFile {
   readonly namespace: string;
   readonly groups: readonly RuleGroup[];
 }
 
 /** Reads a file of rules; throws what is wrong with it. */
-function readRules(path: string): RuleFile {
+export function readRules(path: string): RuleFile {
   let text: string;
   try {
     text = readFileSync(path, "utf8");

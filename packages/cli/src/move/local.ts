@@ -36,17 +36,11 @@ export async function withSession<F extends AskFlags & SourceFlags>(
   const named = [dir !== "", files.length > 0, stdin].filter(Boolean).length;
   if (named === 0) return run(new Session(flags, io), { flags, query });
   if (named > 1) throw new Failure("usage", "give one of --dir, --files and --stdin");
-  const folder = mkdtempSync(join(tmpdir(), "skald-local-"));
-  const common = [
-    ...["-server.http-listen-address=127.0.0.1", "-server.http-listen-port=0"],
-    ...["-server.grpc-listen-port=0", "-server.worker-threads=1", "-store.max-query-length=0"],
-    `-common.path-prefix=${folder}`,
-  ];
-  const special = dir === "" ? lineServer : dirServer(dir, flags["org-id"], flags["dir-flag"]);
-  const server = await io.host.startServer([...common, ...special]).catch((error: Error) => {
-    throw new Failure("usage", error.message, { cause: error });
-  });
-  try {
+  const special =
+    dir === ""
+      ? [...lineServer, "-auth.enabled=false"]
+      : dirServer(dir, flags["org-id"], flags["dir-flag"]);
+  return withServer(special, io, async (server) => {
     const here = { ...flags, ...noConnection, addr: server.url };
     if (dir !== "") {
       const tenant = flags["org-id"] || onlyTenant(dir);
@@ -58,6 +52,26 @@ export async function withSession<F extends AskFlags & SourceFlags>(
       flags: { ...here, ...wholeRange(range, isSet) },
       query: text,
     });
+  });
+}
+
+/** Runs a command with a server of this process that has these flags and an empty folder. */
+export async function withServer<T>(
+  flags: readonly string[],
+  io: Io,
+  run: (server: { readonly url: string }) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "skald-local-"));
+  const common = [
+    ...["-server.http-listen-address=127.0.0.1", "-server.http-listen-port=0"],
+    ...["-server.grpc-listen-port=0", "-server.worker-threads=1", "-store.max-query-length=0"],
+    `-common.path-prefix=${folder}`,
+  ];
+  const server = await io.host.startServer([...common, ...flags]).catch((error: Error) => {
+    throw new Failure("usage", error.message, { cause: error });
+  });
+  try {
+    return await run(server);
   } finally {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -65,7 +79,7 @@ export async function withSession<F extends AskFlags & SourceFlags>(
 }
 
 /** A server of this process needs nothing of what leads to another. */
-const noConnection = {
+export const noConnection = {
   ...{ "org-id": "", username: "", password: "", "bearer-token": "", "bearer-token-file": "" },
   ...{
     "ca-cert": "",
@@ -78,8 +92,8 @@ const noConnection = {
 } as const;
 
 /** Flags of a server that takes any line, of any time. */
-const lineServer = [
-  ...["-target=ingester,distributor,querier", "-auth.enabled=false", "-ingester.wal-enabled=false"],
+export const lineServer = [
+  ...["-target=ingester,distributor,querier", "-ingester.wal-enabled=false"],
   ...["-validation.reject-old-samples=false", "-validation.create-grace-period=876000h"],
   ...["-distributor.max-line-size=0", "-ingester.flush-on-shutdown=false"],
   "-validation.discover-service-name=",

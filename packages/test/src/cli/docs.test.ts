@@ -39,6 +39,10 @@ beforeAll(async () => {
     join(folder, "rules.yaml"),
     'groups:\n  - name: g\n    rules:\n      - alert: A\n        expr: sum(rate({app="shop"}[1m])) > 1\n',
   );
+  writeFileSync(
+    join(folder, "tests.yaml"),
+    "rule_files: [rules.yaml]\ntests: [{alert_rule_test: [{alertname: A, eval_time: 1m}]}]\n",
+  );
 });
 afterAll(async () => {
   await server.kill("SIGTERM");

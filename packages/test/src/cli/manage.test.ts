@@ -47,6 +47,67 @@ describe("rules", () => {
     );
   });
 
+  it("test runs rules over lines: 0 where all comes out as said, else 1 with both", async () => {
+    const rules = file(
+      "rules.yaml",
+      `groups:
+  - name: g
+    labels: {team: shop}
+    rules:
+      - alert: ManyErrors
+        expr: sum by (app) (count_over_time({app=~".+"} |= "error" [1m])) > 3
+        for: 2m
+        labels: {severity: page}
+        annotations: {summary: "{{ $value }} errors of {{ $labels.app }}"}
+`,
+    );
+    const tests = (count: number, summary: string) =>
+      file(
+        "test.yaml",
+        `rule_files: [${rules}]
+evaluation_interval: 1m
+tests:
+  - name: errors
+    input_streams:
+      - labels: '{app="api", env="prod"}'
+        lines:
+          - {line: 'level=error msg="x"', at: 1s, every: 10s, times: 30}
+          - level=info
+      - {labels: {app: web}, lines: [{line: error, at: 90s, times: 4}]}
+    logql_expr_test:
+      - expr: sum by (app) (count_over_time({app=~".+"}[2m]))
+        eval_time: 2m
+        exp_samples: [{labels: '{app="web"}', value: 4}, {labels: {app: api}, value: ${count}}]
+    alert_rule_test:
+      - {alertname: ManyErrors, eval_time: 2m}
+      - alertname: ManyErrors
+        eval_time: 3m
+        exp_alerts:
+          - exp_labels: {app: api, severity: page, team: shop}
+            exp_annotations: {summary: ${summary}}
+      - {alertname: ManyErrors, eval_time: 7m}
+  - name: nothing
+    logql_expr_test: [{expr: 'sum(count_over_time({app="api"}[1h]))', eval_time: 5m}]
+`,
+      );
+    const good = tests(12, "6 errors of api");
+    expect(await skald("rules", "test", good)).toEqual({
+      ...{ code: 0, stderr: "", stdout: `${good}: 2 tests, all good\n` },
+    });
+    const bad = tests(13, "7 errors of api");
+    const { code, stderr } = await skald("rules", "test", bad);
+    expect(code).toBe(1);
+    expect(stderr.split("\n")).toEqual([
+      expect.stringMatching(/errors: sum by .* at 2m: expected .*13.*, got .*12/),
+      expect.stringMatching(/errors: ManyErrors at 3m: expected .*"7 errors.*, got .*"6 errors/),
+      "",
+    ]);
+    const wrong = file("wrong.yaml", "tests: [{input_series: []}]");
+    expect(await skald("rules", "test", wrong)).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining("unknown key input_series; known are name") },
+    });
+  });
+
   it("sync brings a namespace to what files say, and diff shows it: 1, then 0", async () => {
     const first = file("shop.yaml", `groups:\n${group("a", 1)}${group("b", 1)}`);
     const second = file("any.yaml", `namespace: shop\ngroups:\n${group("b", 2)}${group("c", 1)}`);
@@ -96,4 +157,15 @@ describe("delete", () => {
     await waitFor(async () => (await queryLines(server.url, '{app="d"}')).length === 3);
     expect(await skald("delete", "cancel", "none")).toMatchObject({ code: 3 });
   });
+});
+
+it("bench pushes lines, asks for them, and prints the times", async () => {
+  const { code, stdout, stderr } = await skald("bench", "--lines", "1500", "--repeat", "2");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/^pushed lines .*\n +1500 /);
+  for (const name of ["newest 100", "one line", "count by field", "quantile"])
+    expect(stdout).toMatch(new RegExp(`^${name} .*\\d$`, "m"));
+  const lines = await queryLines(server.url, '{job="skald-bench"} | json | status >= 500');
+  expect(lines).toHaveLength(30);
+  expect(await skald("bench", "--lines", "0")).toMatchObject({ code: 2 });
 });
