@@ -40,14 +40,14 @@ export function Fields(props: FieldsProps) {
       {groups.map(([title, list, origin]) =>
         list.length === 0 ? null : (
           <section key={title}>
-            <h3>{title}</h3>
+            <h2>{title}</h2>
             <dl>
               {list.slice(0, fieldsMax).map(([name, value]) => (
                 <FieldLine key={name} {...{ name, value, origin, props }} />
               ))}
             </dl>
             {list.length > fieldsMax && (
-              <h3>{list.length - fieldsMax} more fields are not shown</h3>
+              <h2>{list.length - fieldsMax} more fields are not shown</h2>
             )}
           </section>
         ),

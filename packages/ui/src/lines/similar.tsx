@@ -36,13 +36,13 @@ export function Similar({ line, selector, span, shown, onStage }: SimilarProps) 
     return () => asked.abort();
   }, [line, selector]);
   const pattern = found.value;
-  if (pattern === undefined) return <h3>Looking for its pattern…</h3>;
-  if (pattern === null) return <h3>No pattern has lines like this one yet.</h3>;
+  if (pattern === undefined) return <h2>Looking for its pattern…</h2>;
+  if (pattern === null) return <h2>No pattern has lines like this one yet.</h2>;
   return (
     <div class="context">
-      <h3>
+      <h2>
         {formatWhole(pattern.lines)} lines look like this{isMined.value ? "" : ", of those on show"}
-      </h3>
+      </h2>
       <div class="tree">{pattern.pattern.replaceAll("<_>", " ··· ")}</div>
       <div class="tree">
         <Spark pattern={pattern} span={span} />
