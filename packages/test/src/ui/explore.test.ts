@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from "@jest/globals";
 import { until } from "@skald/testkit";
 import { removeFolders, type TestServer } from "../testing/server.js";
-import { accessibilityFaults, closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
+import { closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
 import {
   ask,
   editor,
@@ -135,27 +135,6 @@ describe("explore", () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog").waitFor();
   });
-});
-
-describe("every look", () => {
-  for (const colorScheme of ["dark", "light"] as const)
-    for (const [width, height] of [
-      [1440, 900],
-      [760, 900],
-      [390, 844],
-      [320, 640],
-    ] as const)
-      inBrowser(
-        `has no fault of accessibility: ${colorScheme}, ${width} px`,
-        url,
-        async (page) => {
-          await open(page, '{app="web"} | json');
-          expect(await accessibilityFaults(page)).toEqual([]);
-          const wide = await page.locator("html").evaluate((element) => element.scrollWidth);
-          expect(wide).toBeLessThanOrEqual(width);
-        },
-        { context: { colorScheme, viewport: { width, height } } },
-      );
 });
 
 describe("hostile lines", () => {
