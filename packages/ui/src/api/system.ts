@@ -78,15 +78,19 @@ export async function fetchTenants(): Promise<readonly string[]> {
   return (found ?? []).map(({ userID }) => userID);
 }
 
-/** The sums of counters and gauges over all their labels. */
+/** Sums of counters and gauges over all their labels, or over those that a name has behind it: `requests{status_code="5`. */
 export async function fetchMetrics(names: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const sums = new Map<string, number>();
+  const wanted = names.map((name) => [name, ...name.split("{")] as const);
   for (const line of (await text("metrics")).split("\n")) {
+    if (line.startsWith("#")) continue;
     const end = line.search(/[ {]/);
-    const name = line.slice(0, end).replace(/^[a-z0-9]+_/, "");
-    if (line.startsWith("#") || !names.includes(name)) continue;
-    const value = Number(line.slice(line.lastIndexOf(" ") + 1));
-    sums.set(name, (sums.get(name) ?? 0) + value);
+    const found = line.slice(0, end).replace(/^[a-z0-9]+_/, "");
+    for (const [name, metric, label = ""] of wanted) {
+      if (metric !== found || !line.includes(label, end)) continue;
+      const value = Number(line.slice(line.lastIndexOf(" ") + 1));
+      sums.set(name, (sums.get(name) ?? 0) + value);
+    }
   }
   return sums;
 }

@@ -87,7 +87,7 @@ export default function Streams() {
             <tr>
               <th>label</th>
               <th class="num">values</th>
-              <th>share of bytes</th>
+              <th class="not-phone">share of bytes</th>
               <th class="num">bytes</th>
               <th class="num">growth</th>
               <th class="num">streams</th>
@@ -129,7 +129,7 @@ function LabelRow({ use, total, range, isOpen, onToggle }: LabelRowProps) {
           </button>
         </td>
         <td class="num">{formatCount(values)}</td>
-        <td>
+        <td class="not-phone">
           <span class="share">
             <i style={{ width: `${(bytes / total) * 100}%` }} />
           </span>

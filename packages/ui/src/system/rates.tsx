@@ -21,6 +21,12 @@ const shown = [
     (value: number) => `${formatCount(value)}/s`,
     true,
   ],
+  [
+    'request_duration_seconds_count{status_code="5',
+    "errors of the server",
+    (value: number) => `${formatCount(value)}/s`,
+    true,
+  ],
   ["ingester_memory_streams", "streams in memory", formatCount, false],
   ["ingester_wal_disk_bytes", "write-ahead log", formatBytes, false],
   ["ingester_wal_queued_bytes", "waits for the log", formatBytes, false],
@@ -55,7 +61,7 @@ export function Rates() {
     <table class="plain slim">
       <tbody>
         {shown.map(([name, label, format, isRate]) => {
-          const value = last?.values.get(name);
+          const value = last?.values.get(name) ?? (isRate ? 0 : undefined);
           if (value === undefined || first === undefined || last === undefined) return null;
           const seconds = (last.at - first.at) / 1000;
           const rate = seconds > 0 ? (value - (first.values.get(name) ?? 0)) / seconds : 0;

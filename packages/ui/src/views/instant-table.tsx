@@ -15,7 +15,7 @@ export function InstantTable({ series }: { readonly series: readonly Series[] })
   const most = Math.max(0, ...finite);
   const left = rows.length - rowsMax;
   return (
-    <div class="names instant" tabIndex={0} role="region" aria-label="Values">
+    <div class="instant" tabIndex={0} role="region" aria-label="Values">
       <table class="plain">
         <thead>
           <tr>

@@ -58,7 +58,7 @@ export default function MetricView() {
   return (
     <div class="metric">
       <div class="tools-row" role="toolbar" aria-label="Chart">
-        <span class="dim grow">
+        <span class="dim grow not-phone">
           {unitOf(answer.value?.expr)}
           {metric.series.length} series, {instant ? "at the end" : `step ${metric.step} s`}
         </span>

@@ -1,43 +1,58 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { grown } from "../answer/ask.js";
 import { opened, openRow, source } from "../answer/list-state.js";
 import { fields, labels } from "../answer/panel-state.js";
-import { loadMore } from "../answer/run.js";
+import { loadMore, restore } from "../answer/run.js";
 import { valueIn } from "../fields/counts.js";
 import { parsedOf } from "../lines/row.js";
 import { formatWhole } from "../parts/format.js";
 import { navigate, route, zone } from "../state/explore.js";
 import { formatTime } from "../state/range.js";
 
-const pageRows = 200;
+/** Rows that are drawn above and below those in view. */
+const aheadRows = 10;
 
 /** Lines with chosen fields as columns. Sorting is of the lines that are held. */
 export default function TableView() {
   const { cols } = route.value;
   const sort = useSignal<{ name: string; down: boolean } | undefined>(undefined);
-  const rows = useSignal(pageRows);
+  const view = useSignal({ first: 0, count: 60, rowPx: 24 });
   const widths = useSignal<Readonly<Record<string, number>>>({});
   const list = source.value;
   grown.value;
+  const host = useRef<HTMLDivElement>(null);
+  const look = () => {
+    if (host.current !== null) view.value = viewOf(host.current);
+  };
   useEffect(() => {
-    rows.value = pageRows;
+    host.current?.scrollTo(0, 0);
+    look();
   }, [list]);
   const columns =
     cols.length > 0
       ? cols
       : ["detected_level", list.at(0)?.stream.source === "" ? "" : "service_name"].filter(Boolean);
-  const indexes = sortedRows(sort.value);
+  const order = useMemo(
+    () => (sort.value === undefined ? undefined : sortedRows(sort.value)),
+    [list, list.count, sort.value],
+  );
+  const total = order?.length ?? list.count;
+  const { first, count, rowPx } = view.value;
+  const from = Math.max(0, Math.min(first, total - count));
+  const to = Math.min(total, from + count);
   const setSort = (name: string) => {
     const { value } = sort;
     sort.value =
       value?.name === name && !value.down ? undefined : { name, down: value?.name !== name };
   };
+  const widthOf = (name: string) => widths.value[name] ?? (name === "time" ? 130 : 170);
+  const allWidths = ["time", ...columns].reduce((sum, name) => sum + widthOf(name), 0);
   const head = (name: string) => (
     <th
       key={name}
       aria-sort={sort.value?.name !== name ? "none" : sort.value.down ? "descending" : "ascending"}
-      style={widths.value[name] === undefined ? {} : { width: `${widths.value[name]}px` }}
+      style={name === "line" ? {} : { width: `${widthOf(name)}px` }}
     >
       <button type="button" onClick={() => setSort(name)}>
         {name}
@@ -67,30 +82,35 @@ export default function TableView() {
       tabIndex={0}
       role="region"
       aria-label="Lines as a table"
+      ref={host}
       onScroll={({ currentTarget: at }) => {
-        if (at.scrollTop + 2 * at.clientHeight < at.scrollHeight) return;
-        if (rows.value < list.count) rows.value += pageRows;
-        else void loadMore();
+        look();
+        const middle = Math.floor((from + to) / 2);
+        if (middle < list.count && list.at(order?.[middle] ?? middle) === undefined)
+          void restore(order?.[middle] ?? middle);
+        if (at.scrollTop + 2 * at.clientHeight >= at.scrollHeight) void loadMore();
       }}
     >
       <div class="bar note-row">
         <ColumnPicker columns={columns} />
         <span>
-          {sort.value !== undefined &&
-            `sorted: the ${formatWhole(indexes.length)} lines that are held`}
+          {sort.value !== undefined && `sorted: the ${formatWhole(total)} lines that are held`}
         </span>
       </div>
-      <table>
+      <table class="lines" aria-rowcount={total + 1} style={{ minWidth: `${allWidths + 320}px` }}>
         <thead>
           <tr>{["time", ...columns, "line"].map(head)}</tr>
         </thead>
         <tbody>
-          {indexes.slice(0, rows.value).map((index) => {
+          <tr class="space" style={{ height: `${from * rowPx}px` }} />
+          {Array.from({ length: to - from }, (_, at) => {
+            const index = order?.[from + at] ?? from + at;
             const line = list.at(index);
             if (line === undefined) return null;
             return (
               <tr
                 key={index}
+                aria-rowindex={from + at + 2}
                 class={opened.value === line ? "at" : ""}
                 onClick={() => openRow(index)}
               >
@@ -102,10 +122,18 @@ export default function TableView() {
               </tr>
             );
           })}
+          <tr class="space" style={{ height: `${(total - to) * rowPx}px` }} />
         </tbody>
       </table>
     </div>
   );
+}
+
+/** The rows that a scrolled table has in view, and some around them. */
+function viewOf(host: HTMLElement) {
+  const rowPx = host.querySelector<HTMLElement>("tbody tr:not(.space)")?.offsetHeight || 24;
+  const first = Math.max(0, Math.floor(host.scrollTop / rowPx) - aheadRows);
+  return { first, count: Math.ceil(host.clientHeight / rowPx) + 2 * aheadRows, rowPx };
 }
 
 function ColumnPicker({ columns }: { readonly columns: readonly string[] }) {
