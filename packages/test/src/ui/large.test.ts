@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect } from "@jest/globals";
+import type { Page } from "playwright-core";
+import { removeFolders, type TestServer } from "../testing/server.js";
+import { closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
+import {
+  addressOf,
+  editor,
+  expectFewElements,
+  open,
+  rows,
+  scrollUntil,
+  untilCount,
+} from "../testing/ui/page.js";
+import { emptySite, fill, push } from "../testing/ui/site.js";
+
+const lines = 100_000;
+const streams = 50_000;
+const series = 1000;
+/** Rows beside those in view, to scroll to. */
+const spareRows = 12;
+let site: TestServer;
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  site = await emptySite([
+    ...["-distributor.ingestion-rate-limit-mb=1000", "-distributor.ingestion-burst-size-mb=1000"],
+    ...["-ingester.per-stream-rate-limit=1GB", "-ingester.per-stream-rate-limit-burst=1GB"],
+    ...["-ingester.max-global-streams-per-user=0", `-querier.max-query-series=${series}`],
+  ]);
+  await fill(site, lines);
+  const ns = `${Date.now()}000000`;
+  const batch = 5000;
+  for (let from = 0; from < streams; from += batch)
+    await push(
+      site,
+      Array.from({ length: batch }, (_, n) => ({
+        stream: { many: from + n < series ? "few" : "all", id: `id-${from + n}` },
+        values: [[ns, `line of ${from + n}`] as const],
+      })),
+    );
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  await site?.kill("SIGTERM");
+  await removeFolders();
+});
+
+const url = () => site.url;
+
+/** Counts how often rows are filled from now on: each time a row says which one it is. */
+async function countFills(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(`(() => {
+    globalThis.fills = 0;
+    new MutationObserver((changes) => { globalThis.fills += changes.length; }).observe(
+      document.querySelector(".list"), { subtree: true, attributeFilter: ["aria-rowindex"] });
+  })()`);
+  return () => page.evaluate("globalThis.fills");
+}
+
+/** Resolves when the page has drawn what it was told to. */
+const drawn = (page: Page) =>
+  page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+
+describe("100,000 lines", () => {
+  inBrowser(
+    "are held by few elements, and a scroll fills what comes in view",
+    url,
+    async (page) => {
+      await open(page, '{env="prod"}');
+      await scrollUntil(page, lines);
+      await untilCount(page, "100,000 newest of 100,000");
+      await expectFewElements(page);
+      const list = page.locator(".list");
+      await list.evaluate((element) => element.scrollTo(0, element.scrollHeight / 2));
+      await drawn(page);
+      const onScreen = Math.ceil((await list.evaluate((element) => element.clientHeight)) / 22) + 1;
+      const fills = await countFills(page);
+      for (let screen = 1; screen <= 20; screen++) {
+        const before = await fills();
+        await list.evaluate((element) => element.scrollBy(0, element.clientHeight));
+        await drawn(page);
+        const filled = (await fills()) - before;
+        expect(filled).toBeGreaterThan(0);
+        expect(filled).toBeLessThanOrEqual(onScreen + spareRows);
+      }
+      await expectFewElements(page);
+      expect(await rows(page).count()).toBeLessThanOrEqual(onScreen + spareRows);
+    },
+  );
+});
+
+describe("50,000 values of a label", () => {
+  inBrowser("are counted, offered and chosen from", url, async (page) => {
+    await open(page, '{many=~".+"}');
+    const panel = page.locator("aside.fields");
+    await panel.getByRole("button", { name: /^\W*L?\W*id\s*50,?000/ }).click();
+    await panel.locator(".value, .bad, .note-row").first().waitFor();
+    await editor(page).click();
+    await editor(page).fill("");
+    await page.keyboard.type('{id="id-4999');
+    const offers = page.getByRole("option");
+    await offers.filter({ hasText: "id-49999" }).waitFor();
+    await expectFewElements(page);
+    await offers.filter({ hasText: "id-49999" }).click();
+    await page.keyboard.type("}");
+    await page.keyboard.press("Enter");
+    await untilCount(page, "1 newest of 1");
+    await rows(page).filter({ hasText: "line of 49999" }).waitFor();
+  });
+});
+
+describe("1,000 series", () => {
+  inBrowser("are drawn as the largest, and the rest is counted", url, async (page) => {
+    await page.goto(addressOf('sum by (id) (count_over_time({many="few"}[1m]))'));
+    await page.getByText("1000 series").waitFor();
+    await page.getByText(/950/).waitFor();
+    await expectFewElements(page);
+  });
+});
