@@ -43,7 +43,7 @@ export function Cost({ problem, onFix }: CostProps) {
   }
   return (
     <div class="cost" id="problem">
-      <Before {...before} />
+      <Before {...before} />{" "}
       {busy.value && progress.value !== undefined ? (
         <span id="progress">
           <b>{percentOf(progress.value)} %</b> of about {formatBytes(progress.value.bytes)} done
