@@ -1,5 +1,4 @@
 /** What the compiled module exports: pointers and sizes only, laid out by src/wasm. */
-export { gatherValues, placeValues } from "./gather";
 export { hashRows } from "./hash";
 export { scanJsonFields } from "./fields/json";
 export { scanJsonKeys } from "./fields/json-keys";

@@ -84,17 +84,6 @@ function fieldScan(kind, names, options) {
   ];
 }
 
-/** The texts of levels for 16 Ki rows, as sealing makes them. */
-function gatherLevels() {
-  const texts = ["info", "debug", "warn", "error"];
-  const bytes = Buffer.from(texts.join(""));
-  const offsets = Uint32Array.of(0, 4, 9, 13, 18);
-  const picks = Uint32Array.from({ length: 16_384 }, (_, row) => (row * 7) % 5);
-  const { offsets: ends } = loadKernels("twin").gatherValues(bytes, offsets, picks, picks.length);
-  const run = (kernels) => kernels.gatherValues(bytes, offsets, picks, picks.length);
-  return [ends[picks.length], run, picks.length];
-}
-
 const jsonNames = ["status", "latency_ms"];
 const plainLogfmt = { strict: false, keepEmpty: false, lastWins: false };
 const exact = { ignoreCase: false, negate: false };
@@ -131,7 +120,6 @@ const cases = {
   "logfmt, absent field": fieldScan("logfmt", ["absent"], plainLogfmt),
   "needle keys": [raw, (k) => k.collectNeedleKeys(column.bytes, column.offsets, column.rows)],
   "needle filter": [raw, (k) => k.solveNeedleFilter([filterKeys], slotsFor(filterKeys.length), 0)],
-  "gather values": gatherLevels(),
   "hash rows": [raw, (k) => k.hashRows(column.bytes, column.offsets, column.rows, high, low)],
 };
 

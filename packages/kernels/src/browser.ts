@@ -28,5 +28,4 @@ export const {
   markValueKeys,
   groupNeedleBits,
   hashRows,
-  gatherValues,
 } = twin;

@@ -26,7 +26,6 @@ export const {
   markValueKeys,
   groupNeedleBits,
   hashRows,
-  gatherValues,
 } = kernels;
 
 /**

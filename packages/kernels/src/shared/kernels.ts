@@ -11,13 +11,6 @@ import type { RawPush, RawPushLimits, TakeBytes } from "./raw-push.js";
 import type { ContainsOptions, RowSelection } from "./search.js";
 import type { TextSet } from "./text-set.js";
 
-/** A value for each row, with padding behind the last one. */
-export interface GatheredValues {
-  /** Row r is `bytes[offsets[r] .. offsets[r+1])`. */
-  readonly bytes: Uint8Array;
-  readonly offsets: Uint32Array;
-}
-
 /** Every kernel that exists in two forms, the twin in TypeScript and the compiled one; both behave the same. */
 export interface Kernels {
   readonly form: "wasm" | "twin";
@@ -121,15 +114,4 @@ export interface Kernels {
     high: Uint32Array,
     low: Uint32Array,
   ): void;
-
-  /**
-   * Copies values together: row r gets value `picks[r] - 1`, which is `bytes[offsets[v] .. offsets[v+1])`, or nothing where
-   * that is 0. Throws a RangeError for a pick or an offset that is out of range.
-   */
-  gatherValues(
-    bytes: Uint8Array,
-    offsets: Uint32Array,
-    picks: Uint32Array,
-    rows: number,
-  ): GatheredValues;
 }

@@ -1,6 +1,5 @@
 import type { Kernels } from "../shared/kernels.js";
 import { scanJsonFields, scanLogfmtFields } from "./fields.js";
-import { gatherValues } from "./gather.js";
 import { hashRows } from "./hash.js";
 import { scanJsonKeys } from "./json-keys.js";
 import { scanJsonPush } from "./json-push.js";
@@ -36,5 +35,4 @@ export const twin: Kernels = {
   markValueKeys,
   groupNeedleBits,
   hashRows,
-  gatherValues,
 };

@@ -116,22 +116,6 @@ export interface KernelExports {
     high: number,
     low: number,
   ): void;
-  placeValues(
-    offsets: number,
-    values: number,
-    size: number,
-    picks: number,
-    rows: number,
-    ends: number,
-  ): number;
-  gatherValues(
-    bytes: number,
-    offsets: number,
-    picks: number,
-    rows: number,
-    ends: number,
-    out: number,
-  ): void;
 }
 
 /** Addresses and sizes in the order of the compiled scans. */

@@ -1,4 +1,3 @@
-import { paddingBytes } from "../shared/bytes.js";
 import type { Kernels } from "../shared/kernels.js";
 import {
   detectLevels,
@@ -38,7 +37,6 @@ export function wasmKernels(memory: KernelMemory): Kernels {
     markValueKeys: markValueKeys(memory),
     groupNeedleBits: groupNeedleBits(memory),
     hashRows: hashRows(memory),
-    gatherValues: gatherValues(memory),
   };
 }
 
@@ -55,29 +53,6 @@ const hashRows =
       kernels.hashRows(text, bytes.length, starts, rows, highAt, lowAt);
       high.set(memory.words(highAt, rows));
       low.set(memory.words(lowAt, rows));
-    } finally {
-      memory.close();
-    }
-  };
-
-/** Copies values, offsets and picks in, and the values of the rows out. */
-const gatherValues =
-  (memory: KernelMemory): Kernels["gatherValues"] =>
-  (bytes, offsets, picks, rows) => {
-    const kernels = memory.open();
-    try {
-      const values = memory.copyIn(bytes);
-      const starts = memory.copyInWords(offsets, offsets.length);
-      const picked = memory.copyInWords(picks, rows);
-      const ends = memory.take((rows + 1) * 4);
-      const count = offsets.length - 1;
-      const size = kernels.placeValues(starts, count, bytes.length, picked, rows, ends);
-      if (size < 0) throw new RangeError("a value that is picked is out of range");
-      const out = memory.take(size);
-      kernels.gatherValues(values, starts, picked, rows, ends, out);
-      const gathered = new Uint8Array(size + paddingBytes);
-      gathered.set(memory.bytes(out, size));
-      return { bytes: gathered, offsets: memory.words(ends, rows + 1).slice() };
     } finally {
       memory.close();
     }

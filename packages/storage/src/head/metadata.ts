@@ -1,4 +1,3 @@
-import { gatherValues } from "@skald/kernels";
 import {
   type BytesColumn,
   detectedLevelName,
@@ -82,9 +81,22 @@ export class HeadMetadata {
 
   #gather(pairByRow: Uint32Array): BytesColumn {
     const { valueOffset, values } = this.#columns;
-    const offsets = valueOffset.subarray(0, this.#pairs.length + 1);
-    const bytes = values.subarray(0, offsets[this.#pairs.length]);
-    return gatherValues(bytes, offsets, pairByRow, this.#rowCount);
+    const offsets = new Uint32Array(this.#rowCount + 1);
+    for (let row = 0, end = 0; row < this.#rowCount; row++) {
+      const pair = pairByRow[row]!;
+      if (pair > 0) end += valueOffset[pair]! - valueOffset[pair - 1]!;
+      offsets[row + 1] = end;
+    }
+    const bytes = new Uint8Array(offsets[this.#rowCount]! + paddingBytes);
+    for (let row = 0; row < this.#rowCount; row++) {
+      const pair = pairByRow[row]!;
+      if (pair === 0) continue;
+      let to = offsets[row]!;
+      for (let from = valueOffset[pair - 1]!; from < valueOffset[pair]!; from++) {
+        bytes[to++] = values[from]!;
+      }
+    }
+    return { bytes, offsets };
   }
 
   /** Codes of the level table, extended by what rows carry as text; too many texts make it a column of bytes. */

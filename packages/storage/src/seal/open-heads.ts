@@ -1,8 +1,12 @@
-import { gatherValues } from "@skald/kernels";
-import { type Block, type BytesColumn, detectedLevelName, type MetadataColumn } from "@skald/model";
-import { runningSum } from "../bytes.js";
+import {
+  type Block,
+  type BytesColumn,
+  detectedLevelName,
+  type MetadataColumn,
+  paddingBytes,
+} from "@skald/model";
 import type { MetadataPairs } from "../head/head-view.js";
-import { allGetColumns, type NameSplit, splitMetadata } from "../segment/layout.js";
+import { type NameSplit, splitMetadata } from "../segment/layout.js";
 
 /** Blocks of one UTC day in order of arrival, with the texts of the streams that their runs number. */
 export interface SealHead {
@@ -154,12 +158,29 @@ export function sealBlock(block: PairedBlock, names: NameSplit, more: MoreNumber
 
 function asBytes(column: MetadataColumn): BytesColumn {
   if (column.kind === "bytes") return column;
-  const { codes, dictionary } = column;
-  const values = dictionary.map((text) => Buffer.from(text, "utf8"));
-  const offsets = runningSum(values.map(({ length }) => length));
-  const picks = new Uint32Array(codes);
-  for (let row = 0; row < picks.length; row++) picks[row]!++;
-  return gatherValues(Buffer.concat(values), offsets, picks, picks.length);
+  const { codes } = column;
+  const values = column.dictionary.map((text) => Buffer.from(text, "utf8"));
+  const lengths = Uint32Array.from(values, (value) => value.byteLength);
+  const starts = new Uint32Array(values.length);
+  for (let v = 1; v < values.length; v++) {
+    starts[v] = starts[v - 1]! + lengths[v - 1]!;
+  }
+  const all = new Uint8Array(Buffer.concat(values));
+  const offsets = new Uint32Array(codes.length + 1);
+  let total = 0;
+  for (let row = 0; row < codes.length; row++) {
+    total += lengths[codes[row]!]!;
+    offsets[row + 1] = total;
+  }
+  const bytes = new Uint8Array(total + paddingBytes);
+  let at = 0;
+  for (let row = 0; row < codes.length; row++) {
+    const code = codes[row]!;
+    const from = starts[code]!;
+    const to = from + lengths[code]!;
+    for (let i = from; i < to; i++) bytes[at++] = all[i]!;
+  }
+  return { bytes, offsets };
 }
 
 /** A block to seal. One that has its metadata row by row gives it so, because columns of many names take much memory. */
@@ -177,19 +198,14 @@ export interface MoreRows {
   readonly bytes: Uint8Array;
 }
 
-/**
- * In how many rows each name has a value; a name that a row has twice may count twice. Where all names get columns, the first
- * values of each say enough.
- */
+/** In how many rows each name has a value; a name that a row has twice may count twice. */
 function countValues(blocks: readonly PairedBlock[]): Map<string, number> {
   const rows = new Map<string, number>();
-  const all = blocks.map(pairsOf);
-  const fit = allGetColumns([detectedLevelName, ...all.flatMap(({ names }) => names)]);
-  for (const { names, name, offsets } of all) {
+  for (const block of blocks) {
+    const { names, name, offsets } = pairsOf(block);
     const counts = new Uint32Array(names.length);
-    let absent = names.length;
-    for (let pair = 0; pair < name.length && (absent > 0 || !fit); pair++) {
-      if (offsets[pair + 1]! > offsets[pair]! && counts[name[pair]!]!++ === 0) absent--;
+    for (let pair = 0; pair < name.length; pair++) {
+      if (offsets[pair + 1]! > offsets[pair]!) counts[name[pair]!]!++;
     }
     for (const [i, count] of counts.entries()) {
       const known = rows.get(names[i]!) ?? 0;

@@ -69,11 +69,6 @@ export function splitMetadata(rows: ReadonlyMap<string, number>): NameSplit {
   return splitNames(preferred, maxMetadataColumns);
 }
 
-/** Whether names of metadata get columns in whatever number of rows they are; a name may come several times. */
-export function allGetColumns(names: readonly string[]): boolean {
-  return splitNames([...new Set(names)], maxMetadataColumns).more.length === 0;
-}
-
 /** Decides the layout. Labels get columns by the number of streams that have them. */
 export function segmentLayout(options: {
   readonly baseNs: bigint;
