@@ -15,8 +15,13 @@ let url: string;
 
 beforeAll(async () => {
   const config = join(makeFolder(), "config.json");
-  // The ruler looks for new rules rarely, so that this work falls into few walks.
-  const settings = { auth_enabled: false, ruler: { poll_interval: "4s" } };
+  const settings = {
+    auth_enabled: false,
+    // The ingester looks for heads to seal often, so that this work always counts as idle.
+    ingester: { flush_check_period: "1s" },
+    // The ruler looks for new rules rarely, so that this work falls into few walks.
+    ruler: { poll_interval: "4s" },
+  };
   writeFileSync(config, JSON.stringify({ ...settings, server: { log_format: "json" } }));
   counted = await CountedServer.start([`-config.file=${config}`]);
   ({ url } = counted.server);

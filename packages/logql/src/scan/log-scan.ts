@@ -21,7 +21,7 @@ import {
   StreamKeys,
   type StreamLabels,
 } from "./block-selection.js";
-import { FieldFilter } from "./field-filter.js";
+import { FieldFilter } from "./field-columns.js";
 import { type LogPartial, type RowPlace, RowStore, siftRows } from "./log-rows.js";
 
 /**

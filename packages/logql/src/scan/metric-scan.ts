@@ -15,7 +15,7 @@ import {
   type StreamLabels,
 } from "./block-selection.js";
 import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
-import { FieldSeries } from "./field-series.js";
+import { FieldSeries } from "./field-columns.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
 import {
   metadataMatters,
