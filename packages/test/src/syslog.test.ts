@@ -164,7 +164,7 @@ needs("rsyslogd")("rsyslog sends them counted, in the form of RFC 5424", async (
 });
 
 needs("rsyslogd")("rsyslog sends them over TLS", async () => {
-  // A package of its own, of which there are two.
+  // Debian has it in one of two packages.
   const driver = ["ossl", "gtls"].find((name) =>
     ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"].some(
       (at) => existsSync(`${at}/rsyslog/lmnsd_${name}.so`),
@@ -279,7 +279,7 @@ it("stores what it accepted before it ends", async () => {
   const socket = await open(portsOf(first).tcp);
   socket.on("error", () => undefined);
   await send(socket, text);
-  // A peer that closes as soon as it is told to.
+  // A peer that closes at once when it is asked to.
   expect(await first.kill("SIGTERM")).toBe(0);
   const again = await startServer(other, flags);
   await untilCounted('{app="last"}', count, again.url);

@@ -29,7 +29,7 @@ interface Door {
 
 const none: FieldMapping = { labels: [], message: [], time: [], ignore: [], extra: [] };
 const hecFields = ["host", "source", "sourcetype", "index"];
-/** `source` mostly names a file or a container, of which there are many. */
+/** `source` mostly names one of many files or containers. */
 const hec = { ...none, labels: ["host", "sourcetype", "index"] };
 const elastic = { ...none, time: ["@timestamp"] };
 

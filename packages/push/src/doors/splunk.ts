@@ -44,7 +44,7 @@ class HecDecoder {
     return this.#rows.finish();
   }
 
-  /** Reads an object but for its event; returns where that begins, or -1. */
+  /** Reads an object except for its event; returns where that begins, or -1. */
   #envelope(): number {
     const { scanner } = this.#reader;
     let event = -1;

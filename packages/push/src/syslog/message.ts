@@ -1,5 +1,4 @@
-import { isDigit, TimestampReader } from "./timestamp.js";
-import type { WallClock } from "./wall-clock.js";
+import { isDigit, TimestampReader, type WallClock } from "./timestamp.js";
 
 /** A part of the message that was read: `end` 0 stands for none. */
 export class Part {

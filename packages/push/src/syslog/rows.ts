@@ -3,7 +3,7 @@ import { formatLabels, makeLabels } from "@skald/model";
 import { ByteCache } from "../columns/byte-cache.js";
 import { PushRows, TextArena } from "../columns/push-rows.js";
 import { type Part, SyslogMessage } from "./message.js";
-import { WallClock } from "./wall-clock.js";
+import { WallClock } from "./timestamp.js";
 
 /** Fields of messages that may become labels; each has few values on a network that is run with care. */
 export const syslogLabelFields = ["host", "app", "facility", "severity"] as const;
