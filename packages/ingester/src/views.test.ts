@@ -8,7 +8,7 @@ const head = (id: string): HeadView => ({
   streams: new Uint32Array(0),
   blocks: [
     {
-      ...{ memory: new SharedArrayBuffer(8), rowCount: 1, runCount: 1, pairCount: 0 },
+      ...{ number: 0, memory: new SharedArrayBuffer(8), rowCount: 1, runCount: 1, pairCount: 0 },
       ...{ baseNs: 0n, metaNames: [] },
     },
   ],

@@ -155,9 +155,9 @@ export class Head {
   /** The published rows of blocks that have rows in `[fromTime, toTime)`, ns since the start of the day. */
   view(fromTime: number, toTime: number): HeadBlockRef[] {
     const refs: HeadBlockRef[] = [];
-    for (const block of this.#blocks) {
+    for (const [number, block] of this.#blocks.entries()) {
       if (block.publishedRows === 0 || !overlaps(block, fromTime, toTime)) continue;
-      refs.push(block.view());
+      refs.push(block.view(number));
     }
     return refs;
   }

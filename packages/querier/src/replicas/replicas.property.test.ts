@@ -210,3 +210,26 @@ it("skips what is the same without a look at a row, and scans each ingester for 
   expect(scans.jobs.filter((job) => job.startsWith("rowHashes"))).toEqual([]);
   expect(stats.ingester.headLines).toEqual(600);
 });
+
+it("counts each row once, whichever blocks of the heads earlier queries saw", async () => {
+  // Each minute is a block, and all blocks have as many rows.
+  const rows = Array.from({ length: 200 }, (_, i) => row("a", i * 3000 * ms, `line ${i}`));
+  const scans = new LocalScanner(2);
+  const held = [0, 1, 2].map(() => ({
+    sources: [makeHead(rows, { id: `${made++}`, rowsPerBlock: 20 })],
+  }));
+  const querier = replicatedQuerierOf(scans, { replicas: held, store: [] });
+  const lines: unknown[] = [];
+  for (const [from, to] of [
+    [1, 2],
+    [4, 5],
+    [4, 6],
+    [7, 8],
+  ] as const) {
+    const range = { from: from * minute * ms, to: to * minute * ms, limit: 1000 };
+    const request = { tenants: ["t"], plan: planOf("{app=`a`}", range), limits: noLimits };
+    lines.push((await querier.run("query", request, never)).stats.entriesReturned);
+  }
+  scans.close();
+  expect(lines).toEqual([20, 20, 40, 20]);
+});

@@ -23,7 +23,7 @@ export function ingesterOf(
   const local = (ref: SegmentRef | HeadRef): LocalRef => {
     if (ref.kind === "segment") return ref;
     if (!openViews.has(ref.view)) throw new Error(`the view ${ref.view} was released`);
-    return heads.get(ref.id) as HeadView;
+    return heads.get(`${ref.view} ${ref.id}`) as HeadView;
   };
   const run: Scanner["run"] = async <K extends HeldKind>(
     kind: K,
@@ -57,7 +57,7 @@ export function ingesterOf(
       openViews.add(view);
       const sources = held(request).map((ref) => {
         if (ref.kind === "segment") return ref;
-        heads.set(ref.id, ref);
+        heads.set(`${view} ${ref.id}`, ref);
         const { kind, id, tenant, minNs, maxNs, blocks } = ref;
         const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
         return { kind, id, tenant, minNs, maxNs, view, sizeBytes };

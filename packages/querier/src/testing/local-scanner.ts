@@ -1,6 +1,6 @@
 import type { AnswerOf, CallOptions, ScanKind, SegmentScanner, TaskOf } from "@skald/contracts";
 import { type OpenSource, openHead, refsOf, type Source, segmentSource } from "@skald/scan";
-import { scanHere } from "@skald/scan/testing";
+import { BlockDigestCache, scanHere } from "@skald/scan/testing";
 import { type LocalRef, openSegmentFile } from "@skald/storage";
 
 /** Runs scans in this thread, each in a turn of its own, and writes down what it was asked. */
@@ -9,6 +9,7 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
   readonly jobs: string[] = [];
   /** Called before each job; may throw. */
   onJob: (name: string) => void = () => {};
+  readonly #digests = new BlockDigestCache();
   readonly #opened = new Map<string, { source: Source; close: () => void }>();
 
   constructor(threads = 2) {
@@ -26,9 +27,8 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
     await new Promise((resolve) => setImmediate(resolve));
     signal.throwIfAborted();
     this.onJob(kind);
-    return structuredClone(
-      scanHere(kind, task, { open: this.#open, check: () => signal.throwIfAborted() }),
-    );
+    const context = { open: this.#open, check: () => signal.throwIfAborted() };
+    return structuredClone(scanHere(kind, task, { ...context, digests: this.#digests }));
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 import type { Catalog, CatalogRequest, HeldKind, HeldRows, Ingester } from "@skald/contracts";
 import { dayNs, type SegmentRef, steadyClock, type TimeRange } from "@skald/model";
 import { CountingCatalog, countDay } from "@skald/scan";
+import { headWithin } from "@skald/scan/testing";
 import {
   DayIndex,
   type DayView,
@@ -17,10 +18,13 @@ import type { LocalScanner } from "./local-scanner.js";
 
 function within<Ref extends LocalRef>(refs: readonly Ref[] = []) {
   return (request: TimeRange & { readonly tenant: string }) =>
-    refs.filter(
-      ({ tenant, minNs, maxNs }) =>
-        tenant === request.tenant && minNs < request.toNs && maxNs >= request.fromNs,
-    );
+    refs
+      .filter(
+        ({ tenant, minNs, maxNs }) =>
+          tenant === request.tenant && minNs < request.toNs && maxNs >= request.fromNs,
+      )
+      .map((ref) => (ref.kind === "head" ? (headWithin(ref, request) as Ref) : ref))
+      .filter((ref) => ref.kind === "segment" || ref.blocks.length > 0);
 }
 
 /** What each of several ingesters holds; `fail` throws where one is lost. */

@@ -29,8 +29,9 @@ export class BlockDigestCache {
 
   of(source: Source, block: number): BlockDigests {
     const { rowStart, count } = source.runs(block);
-    // A block of a head may have more rows than the last time.
-    const key = `${source.id} ${block} ${rowStart[count]}`;
+    const number = source.numberOf?.(block) ?? block;
+    // A segment has the id of its head. A block of a head may have more rows than the last time.
+    const key = `${source.kind} ${source.id} ${number} ${rowStart[count]}`;
     let digests = this.#known.get(key);
     if (digests === undefined) {
       digests = digestBlock(source, block);

@@ -40,6 +40,8 @@ export interface Source {
   /** Start of the UTC day, ns since the epoch. */
   readonly baseNs: bigint;
   readonly blockCount: number;
+  /** Tells a block of a head from the others, however many of these are open; absent where the block itself does. */
+  readonly numberOf?: (block: number) => number;
   /** A head has only the streams that the ingester selected, under its own numbers. */
   readonly streams: LabelTable;
   /** Clears the flags of blocks that surely lack what the formula asks for; returns false when it can rule out nothing. */
@@ -132,6 +134,7 @@ export function openHead(ref: HeadView): Source {
     kind: "head",
     baseNs: blocks[0]?.baseNs ?? 0n,
     blockCount: blocks.length,
+    numberOf: (block) => ref.blocks[block]!.number,
     streams,
     refuse: () => false,
     metadataBytes: (block) => {

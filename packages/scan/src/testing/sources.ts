@@ -2,7 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AnswerOf, RowMask, ScanKind, TaskOf } from "@skald/contracts";
-import { dayNs, floorDiv, formatLabels, labelsFromObject, type SegmentRef } from "@skald/model";
+import {
+  dayNs,
+  floorDiv,
+  formatLabels,
+  labelsFromObject,
+  type SegmentRef,
+  type TimeRange,
+} from "@skald/model";
 import type { HeadView, LocalRef } from "@skald/storage";
 import {
   HeadBlock,
@@ -17,6 +24,8 @@ import { threadScans } from "../jobs.js";
 import type { FoundMatches } from "../scans/matches.js";
 import { uniteMasks } from "../source/row-mask.js";
 import type { OpenSource } from "../source/source.js";
+
+export { BlockDigestCache };
 
 /** One row as tests write it. */
 export interface SourceRow {
@@ -90,12 +99,12 @@ function makeBlocks(rows: readonly SourceRow[], { rowsPerBlock = rows.length }: 
   const texts: string[] = [];
   const blocks: HeadBlockRef[] = [];
   for (let from = 0; from < rows.length; from += rowsPerBlock) {
-    blocks.push(makeBlock(rows.slice(from, from + rowsPerBlock), texts));
+    blocks.push(makeBlock(rows.slice(from, from + rowsPerBlock), texts, blocks.length));
   }
   return { blocks, texts };
 }
 
-function makeBlock(rows: readonly SourceRow[], texts: string[]): HeadBlockRef {
+function makeBlock(rows: readonly SourceRow[], texts: string[], number: number): HeadBlockRef {
   const bytes = rows.reduce((sum, { line }) => sum + Buffer.byteLength(line), 0);
   const metadata = rows.flatMap((one) => Object.entries(one.metadata ?? {}));
   const baseNs = floorDiv(rows[0]!.ns, dayNs) * dayNs;
@@ -114,16 +123,38 @@ function makeBlock(rows: readonly SourceRow[], texts: string[]): HeadBlockRef {
     if (head.append(batch, 0, 1, stream) !== 1) throw new Error("the block is too small");
   }
   head.publish(head.rowCount);
-  return head.view();
+  return head.view(number);
 }
 
-/** Runs a scan on this thread, with the answer that `ScanPool` gives. `check` throws when it was cancelled. */
+/** What an ingester shows of a head to a query over a range: the blocks that have rows in it. */
+export function headWithin(head: HeadView, { fromNs, toNs }: TimeRange): HeadView {
+  const blocks = head.blocks.filter((ref) => {
+    const { count, minTime, maxTime } = openHeadBlock(ref).runs;
+    const from = Number(fromNs - ref.baseNs);
+    const to = Number(toNs - ref.baseNs);
+    return Array.from({ length: count }).some((_, i) => minTime[i]! < to && maxTime[i]! >= from);
+  });
+  return { ...head, blocks };
+}
+
+/**
+ * Runs a scan on this thread, with the answer that `ScanPool` gives. `check` throws when it was cancelled; `digests` are what
+ * the thread remembers of other scans.
+ */
 export function scanHere<K extends ScanKind>(
   kind: K,
   task: TaskOf<K, LocalRef>,
-  { open, check }: { readonly open: OpenSource; readonly check: () => void },
+  {
+    open,
+    check,
+    digests = new BlockDigestCache(),
+  }: {
+    readonly open: OpenSource;
+    readonly check: () => void;
+    readonly digests?: BlockDigestCache;
+  },
 ): AnswerOf<K> {
-  const context = { check, digests: new BlockDigestCache() };
+  const context = { check, digests };
   const found: unknown = threadScans[kind].run(task, open, context);
   if (kind === "duplicates") return uniteMasks(found as RowMask[]) as AnswerOf<K>;
   if (kind !== "matches") return found as AnswerOf<K>;

@@ -150,9 +150,10 @@ export class HeadBlock {
     runMax[last] = bounds.max;
   }
 
-  /** The published rows, for any thread. */
-  view(): HeadBlockRef {
+  /** The published rows, for any thread. `number` is the place of the block in its head. */
+  view(number = 0): HeadBlockRef {
     return {
+      number,
       memory: this.memory,
       rowCount: this.#publishedRows,
       runCount: this.#publishedRuns,

@@ -24,6 +24,8 @@ export interface HeadView {
  * `head-block.ts`.
  */
 export interface HeadBlockRef {
+  /** Its place among all blocks of its head, of which a view may have some only. */
+  readonly number: number;
   readonly memory: SharedArrayBuffer;
   /** Rows, runs, metadata pairs and bytes that are valid in this view. */
   readonly rowCount: number;
