@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect } from "@jest/globals";
 import { freePort } from "@skald/testkit";
 import { needs } from "@skald/testkit/needs";
 import { queryNumber } from "../testing/client.js";
@@ -105,18 +105,15 @@ describe("docs/moving-from-loki.md", () => {
     }
   });
 
-  it.each(steps)("%s", async (step) => {
-    const script = [
+  needs("curl")("its commands bring lines and rules over", async () => {
+    const env = { ...process.env, SKALD_CONFIG: join(folder, "config.yaml") };
+    const start = [
       "set -eo pipefail",
       `skald() { "${process.execPath}" "${binSkald}" "$@"; }`,
       here(settings),
-      here(step),
-    ].join("\n");
-    const env = { ...process.env, SKALD_CONFIG: join(folder, "config.yaml") };
-    await run("bash", ["-c", script], { cwd: folder, env });
-  });
-
-  it("brings lines and rules over", async () => {
+    ];
+    for (const step of steps)
+      await run("bash", ["-c", [...start, here(step)].join("\n")], { cwd: folder, env });
     const old = 'sum(count_over_time({app="shop"} |= "old" [3h]))';
     expect(await queryNumber(skald.url, old, headers)).toBe(500);
     const rules = await fetch(`${skald.url}/loki/api/v1/rules/team`, { headers });
