@@ -10,7 +10,12 @@ import { uiRoutes } from "./ui-routes.js";
 const folder = mkdtempSync(join(tmpdir(), "skald-ui-"));
 const config = {
   ...{ version: "1.2.3", title: "site", multiTenant: true, patterns: false, deletes: true },
-  ...{ rules: true, targets: ["all"], links: [{ field: "trace_id", url: "https://t/{value}" }] },
+  ...{
+    rules: true,
+    parquet: false,
+    targets: ["all"],
+    links: [{ field: "trace_id", url: "https://t/{value}" }],
+  },
 };
 const script = "export const x = 1;\n".repeat(200);
 let server: HttpServer;

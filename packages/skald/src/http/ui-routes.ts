@@ -19,6 +19,8 @@ export interface UiConfig {
   readonly patterns: boolean;
   readonly deletes: boolean;
   readonly rules: boolean;
+  /** Whether it answers as Parquet. */
+  readonly parquet: boolean;
   /** What this process runs. */
   readonly targets: readonly string[];
   /** Where values of a field lead; `{value}` stands for the value. */
@@ -204,7 +206,7 @@ const docs = {
     ...interfaceDocs,
     says: "What the web interface shows.",
     answers: {
-      200: "`{version, title, multiTenant, patterns, deletes, rules, targets, links}`.",
+      200: "`{version, title, multiTenant, patterns, deletes, rules, parquet, targets, links}`.",
     },
     example: { status: 200, contains: "multiTenant" },
     differs: "the original has no interface",

@@ -15,6 +15,8 @@ const query = '{app="shop"}';
 const pods = ["a", "b"];
 const hourNs = 3_600_000_000_000n;
 let site: TestServer;
+/** A server with the defaults. */
+let plain: TestServer;
 
 /** A row as the store has it. */
 interface Row {
@@ -27,6 +29,8 @@ let stored: Row[];
 beforeAll(async () => {
   if (!hasBrowser) return;
   site = await emptySite(["-frontend.support-parquet-encoding=true"]);
+  plain = await emptySite();
+  await push(plain, [{ stream: { app: "other" }, values: [[`${Date.now()}000000`, "a line"]] }]);
   const startNs = BigInt(Date.now() - 30 * 60_000) * 1_000_000n;
   const rows = Array.from({ length: lines }, (_, n) => {
     const ns = startNs + BigInt(n - (n % linesOfOneTime)) * 1_000_000n;
@@ -43,6 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await closeBrowser();
   await site?.kill("SIGTERM");
+  await plain?.kill("SIGTERM");
   await removeFolders();
 });
 
@@ -152,7 +157,7 @@ describe("a download of everything that matches", () => {
     "is Parquet that others read",
     url,
     async (page) => {
-      const files = await download(page, /Parquet/, `${query} |= "n=11"`);
+      const files = await download(page, /Parquet/);
       const found: Row[] = [];
       for (const { buffer, byteOffset, byteLength } of files) {
         const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
@@ -160,8 +165,21 @@ describe("a download of everything that matches", () => {
         for (const { timestamp, labels, line } of rows)
           found.push({ ns: `${timestamp.getTime()}000000`, labels, line });
       }
-      const wanted = stored.filter(({ line }) => line.includes("n=11"));
-      expect(sorted(found)).toEqual(sorted(wanted));
+      expect(found).toHaveLength(lines);
+      expect(sorted(found)).toEqual(sorted(stored));
+    },
+    { prepare },
+  );
+
+  inBrowser(
+    "has no Parquet where the server makes none",
+    () => plain.url,
+    async (page) => {
+      await open(page, '{app="other"}');
+      await page.keyboard.press("d");
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("radio", { name: /CSV/ }).waitFor();
+      expect(await dialog.getByRole("radio", { name: /Parquet/ }).count()).toBe(0);
     },
     { prepare },
   );

@@ -6,6 +6,7 @@ import type { Span } from "../api/fields.js";
 import { Dialog } from "../parts/dialog.js";
 import { formatBytes, formatWhole } from "../parts/format.js";
 import { copy } from "../parts/toast.js";
+import { config } from "../state/config.js";
 import { route } from "../state/explore.js";
 import { Download, type DownloadFormat, type Progress } from "./run.js";
 
@@ -15,6 +16,11 @@ const formats: readonly (readonly [DownloadFormat, string])[] = [
   ["csv", "CSV: time, labels, the columns of the table, line"],
   ["parquet", "Parquet, made by the server"],
 ];
+
+/** Only some servers make Parquet. */
+function isOffered([name]: (typeof formats)[number]): boolean {
+  return name !== "parquet" || config.value.parquet;
+}
 
 /** Saves all lines that match, not only those on show. */
 export default function DownloadDialog({ onClose }: { readonly onClose: () => void }) {
@@ -65,7 +71,7 @@ export default function DownloadDialog({ onClose }: { readonly onClose: () => vo
       <p class="mono">{query}</p>
       <fieldset disabled={running.value !== undefined || isPart}>
         <legend class="hidden">Format</legend>
-        {formats.map(([name, label]) => (
+        {formats.filter(isOffered).map(([name, label]) => (
           <p key={name}>
             <label>
               <input

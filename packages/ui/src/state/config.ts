@@ -10,6 +10,7 @@ export interface Config {
   readonly patterns: boolean;
   readonly deletes: boolean;
   readonly rules: boolean;
+  readonly parquet: boolean;
   readonly targets: readonly string[];
   /** Fields whose values are links; `{value}` in the address is the value. */
   readonly links: readonly { readonly field: string; readonly url: string }[];
@@ -17,7 +18,7 @@ export interface Config {
 
 const plain: Config = {
   ...{ version: "", title: "Skald", multiTenant: false, patterns: true, deletes: false },
-  ...{ rules: false, targets: [], links: [] },
+  ...{ rules: false, parquet: false, targets: [], links: [] },
 };
 
 export const config = signal<Config>(plain);

@@ -88,6 +88,7 @@ function uiConfigOf(config: Config, version: string): UiConfig {
     patterns: config.pattern_ingester.enabled,
     deletes: config.compactor.retention_enabled,
     rules: config.ruler.enable_api,
+    parquet: config.frontend.support_parquet_encoding,
     targets: config.target,
   };
 }
