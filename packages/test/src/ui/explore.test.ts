@@ -137,6 +137,50 @@ describe("explore", () => {
   });
 });
 
+describe("hostile values of a label", () => {
+  const values = [
+    'say "hi"',
+    "back\\slash\\\\",
+    '{a="b"} |= `c`',
+    "first\nsecond",
+    "it's $& .* [x",
+  ];
+
+  inBrowser("are clicked into a query and out again", url, async (page) => {
+    const ns = `${Date.now()}000000`;
+    const streams = values.map((odd, n) => ({
+      stream: { group: "odd", odd },
+      values: [[ns, `line ${n}`] as const],
+    }));
+    await push(site, streams);
+    const panel = page.locator("aside.fields");
+    for (const [n, value] of values.entries()) {
+      await open(page, '{group="odd"}', { open: "odd" });
+      await untilCount(page, "5 newest of 5");
+      await panel.getByRole("button", { name: `Only odd ${value}`, exact: true }).click();
+      await untilCount(page, "1 newest of 1");
+      await rows(page)
+        .filter({ hasText: `line ${n}` })
+        .first()
+        .waitFor();
+      // The chip of the value takes it out again.
+      await page
+        .locator(".chip")
+        .filter({ hasText: "odd" })
+        .last()
+        .getByRole("button")
+        .last()
+        .click();
+      await untilCount(page, "5 newest of 5");
+      expect(await editor(page).inputValue()).toBe('{group="odd"}');
+      await panel.getByRole("button", { name: `Not odd ${value}`, exact: true }).click();
+      await untilCount(page, "4 newest of 4");
+      const gone = rows(page).filter({ hasText: `line ${n}` });
+      await until(async () => (await gone.count()) === 0);
+    }
+  });
+});
+
 describe("hostile lines", () => {
   const hostile = [
     '<img src="http://evil.example/x" onerror="alert(1)"><script>alert(2)</script>',
@@ -157,7 +201,7 @@ describe("hostile lines", () => {
     for (let i = 0; i < hostile.length; i++) {
       await rows(page).nth(i).click();
       await page.getByRole("tab", { name: "Context" }).waitFor();
-      await expectFewElements(page).catch(() => undefined);
+      await expectFewElements(page);
     }
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { removeFolders, type TestServer } from "../testing/server.js";
 import { accessibilityFaults, closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
-import { addressOf, open, rows } from "../testing/ui/page.js";
+import { addressOf, open, rows, untilCount } from "../testing/ui/page.js";
 import { emptySite, fill } from "../testing/ui/site.js";
 
 let site: TestServer;
@@ -91,4 +91,18 @@ describe("no fault of accessibility, and nothing wider than the window", () => {
       { context: { colorScheme } },
     );
   }
+});
+
+describe("at 320 px", () => {
+  inBrowser(
+    "the button for downloads is in view, whatever the levels and counts take",
+    () => site.url,
+    async (page) => {
+      await open(page, '{env="prod"}');
+      await untilCount(page, " of ");
+      const { x, width } = (await page.locator("#download").boundingBox())!;
+      expect(x + width).toBeLessThanOrEqual(320);
+    },
+    { context: { viewport: { width: 320, height: 640 } } },
+  );
 });

@@ -107,7 +107,8 @@ function valuesOf(values: readonly string[]): Offer[] {
   return Object.entries(marks).map(([says, share]) => offer(at(share), "#", says));
 }
 
-const offersMax = 200;
+/** Most offers of a list. */
+export const offersMax = 200;
 
 /** Offers that begin with what is typed, then those that contain it. */
 function ranked({ prefix }: Place, offers: readonly Offer[]): Offer[] {

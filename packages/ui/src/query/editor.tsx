@@ -1,7 +1,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type Offer, offersFor, type Sources } from "./complete.js";
+import { type Offer, offersFor, offersMax, type Sources } from "./complete.js";
 import { helpFor } from "./help.js";
 import { highlight } from "./highlight.js";
 import { type Place, placeAt } from "./place.js";
@@ -105,6 +105,7 @@ export function Editor(props: EditorProps) {
             <span>↑↓ choose</span>
             <span>Tab take</span>
             <span>Esc close</span>
+            {offers.value.length >= offersMax && <span>first {offersMax}: type on for others</span>}
           </footer>
         </div>
       )}
