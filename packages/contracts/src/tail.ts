@@ -24,6 +24,8 @@ export interface TailRows {
   readonly rows?: LogResult;
   /** Some of the rows that the asker was too slow for, or the tail was. */
   readonly dropped: readonly DroppedRow[];
+  /** How many rows were left out besides those; absent where it is not known, or none. */
+  readonly unnamed?: number;
 }
 
 /** A row that a tail has left out. */

@@ -28,14 +28,14 @@ describe("TailQueue", () => {
       [6, 6, 6, 6, 4].map((bytes) => queue.offer({ rows: rowsOf(bytes), dropped: [] })),
     ).toEqual([0, 1, 1, 1, 0]);
     queue.end();
-    const items: [number | undefined, number][] = [];
-    for await (const { rows, dropped } of queue.read()) {
-      items.push([rows?.lines.bytes.length, dropped.length]);
+    const items: [number | undefined, number, number | undefined][] = [];
+    for await (const { rows, dropped, unnamed } of queue.read()) {
+      items.push([rows?.lines.bytes.length, dropped.length, unnamed]);
     }
     expect(items).toEqual([
-      [undefined, 0],
-      [6, 0],
-      [4, 2],
+      [undefined, 0, undefined],
+      [6, 0, undefined],
+      [4, 2, 1],
     ]);
   });
 

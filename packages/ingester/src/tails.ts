@@ -348,6 +348,7 @@ export class TailQueue {
   readonly #options: TailQueueOptions;
   readonly #rows: TailRows[] = [{ dropped: [] }];
   #dropped: DroppedRow[] = [];
+  #unnamed = 0;
   #bytes = 0;
   #ended: { readonly error?: unknown } | undefined;
   #wake: () => void = () => undefined;
@@ -356,30 +357,33 @@ export class TailQueue {
     this.#options = options;
   }
 
-  /** Appends rows, or drops them; returns how many were dropped. */
-  offer({ rows, dropped }: TailRows): number {
-    this.drop(dropped);
-    if (rows === undefined) return 0;
+  /** Appends rows, or drops them; returns how many were dropped, also before. */
+  offer({ rows, dropped, unnamed = 0 }: TailRows): number {
+    this.drop(dropped, unnamed);
+    const left = dropped.length + unnamed;
+    if (rows === undefined) return left;
     const bytes = rows.lines.bytes.length;
     if (this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes) {
-      const told = Math.min(rows.rowCount, this.#options.maxDropped);
-      for (let row = 0; row < told; row++) {
+      const named = Math.min(rows.rowCount, this.#options.maxDropped);
+      const told = Array.from({ length: named }, (_, row) => {
         const labels = rows.labels[rows.labelSet[row]!]!.labels;
-        this.drop([{ timestampNs: rows.timestamps[row]!, labels }]);
-      }
-      return rows.rowCount;
+        return { timestampNs: rows.timestamps[row]!, labels };
+      });
+      this.drop(told, rows.rowCount - named);
+      return left + rows.rowCount;
     }
     this.#bytes += bytes;
-    this.#rows.push({ rows, dropped: this.#takeDropped() });
+    this.#rows.push({ rows, ...this.#takeDropped() });
     this.#wake();
-    return 0;
+    return left;
   }
 
-  /** Reports dropped rows to the client, within the limit. */
-  drop(dropped: readonly DroppedRow[]): void {
+  /** Reports dropped rows to the client: names them within the limit, and counts the others. */
+  drop(dropped: readonly DroppedRow[], unnamed = 0): void {
     if (dropped.length === 0) return;
-    const room = this.#options.maxDropped - this.#dropped.length;
-    this.#dropped.push(...dropped.slice(0, room));
+    const named = dropped.slice(0, this.#options.maxDropped - this.#dropped.length);
+    this.#dropped.push(...named);
+    this.#unnamed += unnamed + dropped.length - named.length;
     this.#wake();
   }
 
@@ -396,7 +400,7 @@ export class TailQueue {
       if (next !== undefined) {
         this.#bytes -= next.rows?.lines.bytes.length ?? 0;
         yield next;
-      } else if (this.#dropped.length > 0) yield { dropped: this.#takeDropped() };
+      } else if (this.#dropped.length > 0) yield this.#takeDropped();
       else if (this.#ended !== undefined) {
         if (this.#ended.error !== undefined) throw this.#ended.error;
         return;
@@ -404,9 +408,10 @@ export class TailQueue {
     }
   }
 
-  #takeDropped(): DroppedRow[] {
-    const taken = this.#dropped;
+  #takeDropped(): Pick<TailRows, "dropped" | "unnamed"> {
+    const [dropped, unnamed] = [this.#dropped, this.#unnamed];
     this.#dropped = [];
-    return taken;
+    this.#unnamed = 0;
+    return unnamed === 0 ? { dropped } : { dropped, unnamed };
   }
 }

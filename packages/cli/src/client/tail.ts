@@ -29,6 +29,8 @@ export interface TailPage {
 interface TailMessage {
   readonly streams?: readonly AnswerStream[] | null;
   readonly dropped_entries?: readonly { readonly timestamp?: string }[] | null;
+  /** Of which `dropped_entries` names some; other servers do not say it. */
+  readonly dropped_total?: number;
 }
 
 const firstPauseMs = 250;
@@ -48,8 +50,8 @@ export async function* tail(client: Client, query: TailQuery): AsyncGenerator<Ta
       if (!isFirst && place.lastNs !== undefined) yield* catchUp(client, query, place);
       for await (const message of messages(client, { ...query, fromNs: place.fromNs })) {
         failed = 0;
-        const dropped = message.dropped_entries ?? [];
-        if (dropped.length > 0) query.onNote(`the server left out ${dropped.length} lines here`);
+        const dropped = message.dropped_total ?? message.dropped_entries?.length ?? 0;
+        if (dropped > 0) query.onNote(`the server left out ${dropped} lines here`);
         const streams = message.streams ?? [];
         const entries = place.take(entriesOf(streams, true));
         if (entries.length > 0) yield { streams, entries };

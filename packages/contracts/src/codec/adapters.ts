@@ -90,9 +90,10 @@ export const adapters = {
       droppedAt: BigInt64Array.from(dropped, ({ timestampNs }) => timestampNs),
       droppedLabels: dropped.map(({ labels }) => labels),
     }),
-    fromWire: ({ rows, droppedAt, droppedLabels }) => ({
+    fromWire: ({ rows, droppedAt, droppedLabels, unnamed }) => ({
       ...(rows === undefined ? {} : { rows: { kind: "streams", ...rows } }),
       dropped: droppedLabels.map((labels, i) => ({ timestampNs: droppedAt[i]!, labels })),
+      ...(unnamed === undefined ? {} : { unnamed }),
     }),
   },
   LinePattern: {

@@ -183,7 +183,7 @@ export const messages = {
   ScheduledError: { code: [1, "string"], message: [2, "string"], status: [3, "uint", "optional"], retryAfterSeconds: [4, "double", "optional"], detail: [5, "string", "optional"], isFinal: [6, "bool", "optional"] },
   CancelledCalls: { ids: [1, "uint", "repeated"] },
   TailRequest: { tenant: [1, "string"], matchers: [2, "Matcher", "repeated"], stages: [3, "Stage", "repeated"] },
-  TailRows: { rows: [1, "Streams", "optional"], droppedAt: [2, "i64s"], droppedLabels: [3, "LabelSets"] },
+  TailRows: { rows: [1, "Streams", "optional"], droppedAt: [2, "i64s"], droppedLabels: [3, "LabelSets"], unnamed: [4, "uint", "optional"] },
   PatternsRequest: { tenant: [1, "string"], matchers: [2, "Matcher", "repeated"], fromNs: [3, "int64"], toNs: [4, "int64"], stepSeconds: [5, "double"] },
   FoundPatterns: { patterns: [1, "LinePattern", "repeated"], lines: [2, "double"] },
   LinePattern: { pattern: [1, "string"], level: [2, "string"], times: [3, "f64s"], counts: [4, "f64s"] },

@@ -9,6 +9,8 @@ export interface TailItem {
   readonly rows?: LogResult;
   readonly order: readonly number[];
   readonly dropped: readonly DroppedRow[];
+  /** Dropped rows besides those. */
+  readonly unnamed?: number;
 }
 
 export interface TailForm {
@@ -31,7 +33,10 @@ export function* encodeTail(item: TailItem, form: TailForm): Generator<Uint8Arra
   }
 }
 
-function encodeMessage({ rows, order, dropped }: TailItem, form: TailForm): Uint8Array {
+function encodeMessage(
+  { rows, order, dropped, unnamed = 0 }: TailItem,
+  form: TailForm,
+): Uint8Array {
   const out = new PieceWriter();
   out.text('{"streams":[');
   if (rows !== undefined) writeStreams(out, rows, order, form);
@@ -47,7 +52,8 @@ function encodeMessage({ rows, order, dropped }: TailItem, form: TailForm): Uint
       timestamp: String(timestampNs),
       labels: labelsToObject(labels),
     }));
-    out.text(`,"dropped_entries":${jsonText(entries)}`);
+    const total = dropped.length + unnamed;
+    out.text(`,"dropped_entries":${jsonText(entries)},"dropped_total":${total}`);
   }
   if (form.categorize && !form.legacy) out.text(',"encodingFlags":["categorize-labels"]');
   out.text("}");

@@ -42,13 +42,13 @@ export async function runTail(
     if (item !== "due") {
       if (item.done === true) break;
       next = live.next();
-      const { rows, dropped } = item.value;
+      const { rows, ...left } = item.value;
       const order = rows === undefined ? [] : seam.newRows(rows);
       if (held === undefined || rows === undefined) {
-        await send(rows === undefined ? { order, dropped } : { rows, order, dropped });
+        await send(rows === undefined ? { order, ...left } : { rows, order, ...left });
       } else {
         held.add(rows, order, clock.nowMs());
-        if (dropped.length > 0) await send({ order: [], dropped });
+        if (left.dropped.length > 0) await send({ order: [], ...left });
       }
     }
     for (const due of held?.take(clock.nowMs()) ?? []) await send(due);

@@ -49,7 +49,11 @@ const tailDocs: EndpointDocs = {
     { name: "start", type: "time", fallback: "an hour ago", says: "Start of the history." },
     { name: "since", type: "duration", says: "How long before now that is instead." },
   ],
-  answers: { 101: "WebSocket; messages `{streams, dropped_entries}`." },
+  answers: {
+    101:
+      "WebSocket; messages `{streams, dropped_entries, dropped_total}`. The last two come where rows were left out, of which " +
+      "`dropped_entries` names some.",
+  },
   errors: { 400: "a request that is not to become a WebSocket, or a parameter that is bad" },
   example: { params: { query: '{app="shop"}' }, status: 400, contains: "Bad Request" },
 };

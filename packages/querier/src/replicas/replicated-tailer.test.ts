@@ -46,7 +46,7 @@ class FakeIngester implements Tailer {
     this.#put({ rows: rowsOf(rows), dropped: [] });
   }
   drop(...dropped: DroppedRow[]) {
-    this.#put({ dropped });
+    this.#put({ dropped, unnamed: 7 });
   }
   begin() {
     this.#put({ dropped: [] });
@@ -241,6 +241,7 @@ describe("ReplicatedTailer", () => {
       [5, { app: "a" }],
       [6, { app: "a" }],
     ]);
+    expect((await next).value).toMatchObject({ unnamed: 14 });
   });
 
   it("takes from each no more than one item ahead", async () => {

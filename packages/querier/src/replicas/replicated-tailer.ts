@@ -73,6 +73,9 @@ class OpenTail<Instance extends Replica> {
   readonly #slow = new Map<string, number>();
   #held: DroppedRow[] = [];
   #dropped: DroppedRow[] = [];
+  /** Rows that were dropped besides those. */
+  #heldUnnamed = 0;
+  #unnamed = 0;
   #isWhole = true;
   #refusal: { readonly error: unknown } | undefined;
   readonly #offers: Offer[] = [];
@@ -129,13 +132,13 @@ class OpenTail<Instance extends Replica> {
   #next(): TailRows | undefined {
     for (let offer = this.#offers.shift(); offer !== undefined; offer = this.#offers.shift()) {
       const { id, item, taken } = offer;
-      this.#noteDropped(id, item.dropped);
+      this.#noteDropped(id, item);
       const nowMs = this.#clock.nowMs();
       const rows = item.rows && this.#window.newRows(id, item.rows, nowMs);
       taken();
-      if (rows !== undefined) return { rows, dropped: this.#takeDropped() };
+      if (rows !== undefined) return { rows, ...this.#takeDropped() };
     }
-    return this.#dropped.length === 0 ? undefined : { dropped: this.#takeDropped() };
+    return this.#dropped.length === 0 ? undefined : this.#takeDropped();
   }
 
   async #lookAround(): Promise<void> {
@@ -202,10 +205,12 @@ class OpenTail<Instance extends Replica> {
   }
 
   /** Holds dropped rows back that another ingester may have. */
-  #noteDropped(id: string, dropped: readonly DroppedRow[]): void {
+  #noteDropped(id: string, { dropped, unnamed = 0 }: TailRows): void {
     if (dropped.length === 0) return;
     this.#slow.set(id, this.#clock.nowMs());
-    this.#held.push(...dropped.slice(0, maxHeldDropped - this.#held.length));
+    const named = dropped.slice(0, maxHeldDropped - this.#held.length);
+    this.#held.push(...named);
+    this.#heldUnnamed += unnamed + dropped.length - named.length;
     this.#check();
   }
 
@@ -221,18 +226,25 @@ class OpenTail<Instance extends Replica> {
       this.#wake();
     }
     this.#isWhole = isWhole;
-    if (this.#slow.size === 0) this.#held = [];
+    if (this.#slow.size === 0) {
+      this.#held = [];
+      this.#heldUnnamed = 0;
+    }
     const keen = rest.filter((id) => !this.#slow.has(id));
     if (this.#held.length === 0 || isEnough(this.#set, new Set(keen))) return;
-    this.#dropped.push(...this.#held.slice(0, maxHeldDropped - this.#dropped.length));
+    const named = this.#held.slice(0, maxHeldDropped - this.#dropped.length);
+    this.#dropped.push(...named);
+    this.#unnamed += this.#heldUnnamed + this.#held.length - named.length;
     this.#held = [];
+    this.#heldUnnamed = 0;
     this.#wake();
   }
 
-  #takeDropped(): readonly DroppedRow[] {
-    const taken = this.#dropped;
+  #takeDropped(): Pick<TailRows, "dropped" | "unnamed"> {
+    const [dropped, unnamed] = [this.#dropped, this.#unnamed];
     this.#dropped = [];
-    return taken;
+    this.#unnamed = 0;
+    return unnamed === 0 ? { dropped } : { dropped, unnamed };
   }
 
   #change(): Promise<void> {

@@ -141,6 +141,7 @@ class FoundRows {
   readonly #lines: Uint8Array[] = [];
   readonly #labels: RowLabels[] = [];
   readonly #dropped: DroppedRow[] = [];
+  #unnamed = 0;
   #lineBytes = 0;
 
   constructor(bounds: TailTask["bounds"]) {
@@ -177,8 +178,9 @@ class FoundRows {
 
   finish(): TailFound {
     const dropped = this.#dropped;
+    const left = this.#unnamed === 0 ? { dropped } : { dropped, unnamed: this.#unnamed };
     const rowCount = this.#times.length;
-    if (rowCount === 0) return { dropped };
+    if (rowCount === 0) return left;
     const order = this.#times.map((_, i) => i);
     order.sort((a, b) => compare(this.#times[a]!, this.#times[b]!) || a - b);
     const timestamps = BigInt64Array.from(order, (i) => this.#times[i]!);
@@ -195,7 +197,7 @@ class FoundRows {
       ...{ rowCount, timestamps, labelSet, lines: { bytes, offsets } },
       ...{ labels: this.#labels, warnings: [] },
     };
-    return { rows, dropped };
+    return { rows, ...left };
   }
 
   #fits(lineBytes: number): boolean {
@@ -204,8 +206,8 @@ class FoundRows {
   }
 
   #drop(timestampNs: bigint, run: PipelineRun, series: number): void {
-    if (this.#dropped.length >= this.#bounds.maxDropped) return;
-    this.#dropped.push({ timestampNs, labels: run.series.get(series).labels });
+    if (this.#dropped.length >= this.#bounds.maxDropped) this.#unnamed++;
+    else this.#dropped.push({ timestampNs, labels: run.series.get(series).labels });
   }
 }
 
@@ -257,6 +259,7 @@ export interface TailBounds {
 export interface TailFound {
   readonly rows?: LogResult;
   readonly dropped: readonly DroppedRow[];
+  readonly unnamed?: number;
   /** Why the tail cannot go on. */
   readonly error?: { readonly code: ErrorCode; readonly message: string };
 }

@@ -7,6 +7,7 @@ export interface TailMessage {
     readonly values: readonly (readonly [string, string, object?])[];
   }[];
   readonly dropped_entries?: readonly object[];
+  readonly dropped_total?: number;
   readonly encodingFlags?: readonly string[];
 }
 

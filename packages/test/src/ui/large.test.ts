@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect } from "@jest/globals";
+import { until } from "@skald/testkit";
 import type { Page } from "playwright-core";
 import { removeFolders, type TestServer } from "../testing/server.js";
 import { closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
 import {
   addressOf,
+  count,
   editor,
   expectFewElements,
+  held,
   open,
   rows,
   scrollUntil,
@@ -16,6 +19,9 @@ import { emptySite, fill, push } from "../testing/ui/site.js";
 const lines = 100_000;
 const streams = 50_000;
 const series = 1000;
+/** Lines of a live view: what comes in a second, and what a page holds. */
+const second = 20_000;
+const liveLines = 50_000;
 /** Rows beside those in view, to scroll to. */
 const spareRows = 12;
 let site: TestServer;
@@ -115,6 +121,47 @@ describe("1,000 series", () => {
     await page.goto(addressOf('sum by (id) (count_over_time({many="few"}[1m]))'));
     await page.getByText("1000 series").waitFor();
     await page.getByText(/950/).waitFor();
+    await expectFewElements(page);
+  });
+});
+
+describe("a tail at 20,000 lines a second", () => {
+  inBrowser("counts each line that waits or was dropped, and goes on", url, async (page) => {
+    await page.goto(addressOf('{app="flood"}'));
+    await page.locator("#live").click();
+    await untilCount(page, "lines/s");
+    const flood = async (batch: number) => {
+      const ns = BigInt(Date.now()) * 1_000_000n;
+      const values = Array.from({ length: second }, (_, n) => {
+        return [String(ns + BigInt(n)), `flood ${batch} ${n}`] as const;
+      });
+      await push(site, [{ stream: { app: "flood" }, values }]);
+    };
+    const say = (line: string) =>
+      push(site, [{ stream: { app: "flood" }, values: [[`${Date.now()}000000`, line]] }]);
+    // Its line says that the connection is there.
+    await say("the start");
+    await rows(page).filter({ hasText: "the start" }).waitFor();
+    await flood(0);
+    await until(async () => (await held(page)) === second + 1);
+    await rows(page).first().click();
+    await untilCount(page, "paused");
+    const seconds = 5;
+    for (let batch = 1; batch <= seconds; batch++) await flood(batch);
+    const numberIn = async (pattern: RegExp) => {
+      const said = pattern.exec((await count(page).textContent()) ?? "")?.[1] ?? "0";
+      return Number(said.replaceAll(",", ""));
+    };
+    const known = async () =>
+      (await numberIn(/paused, ([\d,]+) new/)) + (await numberIn(/([\d,]+) dropped/));
+    await until(async () => (await known()) >= seconds * second);
+    expect(await known()).toBe(seconds * second);
+    expect(await numberIn(/([\d,]+) dropped/)).toBeGreaterThanOrEqual(seconds * second - liveLines);
+    expect(await held(page)).toBe(second + 1);
+    await expectFewElements(page);
+    await page.locator("#resume").click();
+    await say("the end");
+    await rows(page).filter({ hasText: "the end" }).waitFor();
     await expectFewElements(page);
   });
 });

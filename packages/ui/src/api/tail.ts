@@ -16,6 +16,8 @@ export type Poll = (startNs: string, endNs: string) => Promise<Line[]>;
 interface TailMessage {
   readonly streams?: readonly RawStream[] | null;
   readonly dropped_entries?: readonly unknown[] | null;
+  /** Of which `dropped_entries` names some. */
+  readonly dropped_total?: number;
 }
 
 const retriesMs = [1000, 2000, 5000, 10_000];
@@ -79,15 +81,18 @@ export class Tail {
     socket.onclose = ({ reason, code }) => this.#again(reason || `the connection ended (${code})`);
   }
 
-  #take({ streams, dropped_entries: dropped }: TailMessage, first: boolean): void {
+  #take(
+    { streams, dropped_entries: named, dropped_total: total }: TailMessage,
+    first: boolean,
+  ): void {
     const lines = decodeStreams(streams ?? []).sort((a, b) =>
       a.ns < b.ns ? -1 : a.ns > b.ns ? 1 : 0,
     );
     const last = lines.at(-1);
     if (last !== undefined && last.ns > this.#lastNs) this.#lastNs = last.ns;
     if (lines.length > 0 || first) this.#events.onLines(lines, first);
-    if (dropped !== null && dropped !== undefined && dropped.length > 0)
-      this.#events.onDropped(dropped.length);
+    const dropped = total ?? named?.length ?? 0;
+    if (dropped > 0) this.#events.onDropped(dropped);
   }
 
   #again(reason: string): void {

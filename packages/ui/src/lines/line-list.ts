@@ -13,7 +13,8 @@ export interface ListEvents {
   onPick(index: number, how: { readonly extend: boolean; readonly toggle: boolean }): void;
   /** Rows came into view; the last index may be the end of what is held. */
   onView(first: number, last: number): void;
-  onScroll(atEnd: boolean): void;
+  /** Somebody scrolled; `up`: away from the end. */
+  onScroll(up: boolean): void;
 }
 
 const spareRows = 6;
@@ -31,6 +32,8 @@ export class LineList {
   #source: LineSource = { count: 0, at: () => undefined };
   #look: RowLook | undefined;
   #heights = new Heights(22);
+  /** Where the list was scrolled to last, by itself or by somebody. */
+  #top = 0;
   #at = -1;
   #picked: (index: number) => boolean = () => false;
   /** Rows that were filled since the page was opened; a test reads it. */
@@ -67,6 +70,7 @@ export class LineList {
     const top = this.#heights.indexAt(this.element.scrollTop);
     this.#heights = new Heights(this.#rowHeight(), look.wrap ? this.#source.count : undefined);
     this.element.scrollTop = this.#heights.topOf(top);
+    this.#top = this.element.scrollTop;
     this.refresh();
   }
 
@@ -110,6 +114,7 @@ export class LineList {
 
   toEnd(): void {
     this.element.scrollTop = this.element.scrollHeight;
+    this.#top = this.element.scrollTop;
     this.refresh();
   }
 
@@ -202,8 +207,11 @@ export class LineList {
   }
 
   #onScroll(): void {
+    const { scrollTop } = this.element;
+    const isUp = scrollTop < this.#top;
+    this.#top = scrollTop;
     this.draw();
-    this.#events.onScroll(this.atEnd);
+    this.#events.onScroll(isUp && !this.atEnd);
   }
 
   #onClick(event: MouseEvent): void {

@@ -54,8 +54,8 @@ export function LinesView() {
       if (last + ahead >= held.count) void loadMore();
       if (last < held.count && held.at(last) === undefined) void restore(last);
     },
-    onScroll: (atEnd) => {
-      if (liveSource.peek() !== undefined && !atEnd) livePause.value = true;
+    onScroll: (up) => {
+      if (liveSource.peek() !== undefined && up) livePause.value = true;
     },
   });
   const { element } = list.current;

@@ -245,11 +245,11 @@ export function arbitraryTailRequest(seed: number): fc.Arbitrary<TailRequest> {
   });
 }
 
-export const arbitraryTailRows: fc.Arbitrary<TailRows> = record<TailRows, "rows">(
+export const arbitraryTailRows: fc.Arbitrary<TailRows> = record<TailRows, "rows" | "unnamed">(
   {
     dropped: fc.array(record<TailRows["dropped"][number]>({ timestampNs: ns, labels }), {
       maxLength: 3,
     }),
   },
-  { rows: logResult },
+  { rows: logResult, unnamed: fc.integer({ min: 1, max: 1e9 }) },
 );
