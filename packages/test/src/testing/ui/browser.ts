@@ -115,11 +115,25 @@ const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   // The policy of the page allows no script of a test, but the debugger may run one.
   await page.evaluate(readFileSync(axePath, "utf8"));
+  // Colours count as they are in the end, not while an answer fades in.
+  await page.evaluate(`(async () => {
+    const ending = (one) => one.effect.getComputedTiming().endTime !== Infinity;
+    const fades = document.getAnimations().filter(ending);
+    await Promise.allSettled(fades.map(({ finished }) => finished));
+  })()`);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      axe: { run(): Promise<{ violations: { id: string; nodes: AxeNode[] }[] }> };
     };
     const { violations } = await axe.run();
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    );
   });
+}
+
+interface AxeNode {
+  readonly html: string;
+  /** What is wrong and how to mend it, such as the colours of a contrast. */
+  readonly failureSummary: string;
 }
