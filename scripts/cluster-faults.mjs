@@ -1,9 +1,11 @@
 // `node scripts/cluster-faults.mjs [--only text] [--ms 15000] [--other checkout]`: breaks a cluster under a load of numbered
-// lines, one fault at a time, and prints how pushes, queries and lines fared. Fails when a line was lost or shown twice, a
-// query was wrong without a warning, or a service counted the failure of another one as a fault of the program.
+// lines, one fault at a time, and prints how pushes, queries and lines fared. Beside it `skald canary` asks for short ranges
+// of lines of its own; answers of these that are wrong count, too. Fails when a line was lost or shown twice, a query was wrong
+// without a warning, or a service counted the failure of another one as a fault of the program.
 import { parseArgs } from "node:util";
 import { Cluster } from "../packages/test/dist/testing/cluster.js";
 import { NumberedLines } from "../packages/test/dist/testing/numbered-lines.js";
+import { binSkald, runProgram } from "../packages/test/dist/testing/server.js";
 import { faultRows, otherBuild, usualPlan } from "./cluster/fault-rows.mjs";
 
 const { values } = parseArgs({
@@ -109,6 +111,7 @@ async function runRow(row, cluster) {
     tell(`wrong: ${JSON.stringify(sight)}`);
     return false;
   };
+  const endCanary = runCanary(cluster.gateway, tell);
   lines.start();
   await lines.more(400);
   // The first queries load the modules that queries need.
@@ -144,11 +147,26 @@ async function runRow(row, cluster) {
   isOver = true;
   await looking;
   await lines.stop();
+  queries.wrong += await endCanary();
   const found = await cluster.faults();
   for (const fault of found) tell(`fault: ${fault}`);
   const faults = found.length;
   const { wrong } = queries;
   return { pushes, queries, wrong, wellMs, isWell, faults, ...(await judge(lines, tell)) };
+}
+
+/** Starts `skald canary`; the result ends it, and resolves with the number of answers that were wrong. */
+function runCanary(gateway, tell) {
+  const end = new AbortController();
+  const settings = [`-tenant-id=canary-${rows}`, "-interval=200ms", "-port=0", "-json"];
+  const ended = runProgram(binSkald, ["canary", gateway, ...settings], { end: end.signal });
+  return async () => {
+    end.abort();
+    const { stderr } = await ended;
+    const wrong = stderr.split("\n").filter((line) => /(doubled|missing|unexpected)/.test(line));
+    for (const line of wrong) tell(`canary: ${line}`);
+    return wrong.length;
+  };
 }
 
 async function postFlush(gateway) {
