@@ -5,10 +5,10 @@ import { bytesToRead, fetchExplanation, fetchHolding } from "../api/stats.js";
 import { valueIn } from "../fields/counts.js";
 import { Paging } from "../lines/paging.js";
 import { copyText } from "../lines/selection.js";
+import { saveFile } from "../parts/file.js";
 import { logIn, selectorText, tryParse } from "../query/derive.js";
 import { linesMax } from "../state/config.js";
 import { ParquetJoin } from "./parquet.js";
-import { openTarget, type Target } from "./target.js";
 
 export type DownloadFormat = "text" | "jsonl" | "csv" | "parquet";
 
@@ -101,7 +101,7 @@ export class Download {
     const ask = (at: number) => {
       const slice = this.#slices[at];
       const asked = slice === undefined ? undefined : linesOf(query, slice, signal);
-      // Whoever waits for it hears of the error.
+      // The caller that awaits the promise gets the error.
       asked?.catch(() => undefined);
       return asked;
     };
@@ -222,4 +222,37 @@ function textOf(
     return [line.ns, cell(labels), ...values, cell(line.text)].join(",");
   });
   return `${rows.join("\r\n")}\r\n`;
+}
+
+/** A file that is written piece after piece. */
+interface Target {
+  write(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  close(): Promise<void>;
+}
+
+type FilePicker = (options: { suggestedName: string }) => Promise<{
+  createWritable(): Promise<Target>;
+}>;
+
+const blobBytesMax = 1024 * 1024 * 1024;
+
+/** A file that the user chooses, or one that the browser holds until it is complete. */
+async function openTarget(name: string): Promise<Target> {
+  const picker = (window as { showSaveFilePicker?: FilePicker }).showSaveFilePicker;
+  if (picker !== undefined) return (await picker({ suggestedName: name })).createWritable();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  return {
+    write(bytes) {
+      size += bytes.length;
+      if (size > blobBytesMax)
+        throw new Error("more than 1 GB: narrow the range, or use the command below");
+      parts.push(bytes);
+      return Promise.resolve();
+    },
+    close() {
+      saveFile(name, parts);
+      return Promise.resolve();
+    },
+  };
 }
