@@ -120,7 +120,7 @@ export const deleteList: AnyCommand = command({
     if (flags.json || flags.output === "jsonl")
       io.stdout.write((found ?? []).map((one) => `${goJson(one)}\n`).join(""));
     else if (rows.length > 0)
-      io.stdout.write(alignRows(["request", "status", "from", "to", "query"], rows));
+      io.stdout.write(alignRows(["request", "status", "from", "to", "query"], rows, ["request"]));
     return exits.done;
   },
 });

@@ -1,12 +1,21 @@
 import stringWidth from "string-width";
 
-/** Rows with their columns aligned by what a terminal shows; columns of numbers are right-aligned. */
-export function alignRows(names: readonly string[], rows: readonly (readonly string[])[]): string {
+/**
+ * Rows with their columns aligned by what a terminal shows. Columns of numbers are right-aligned, except `ids`: an id such as
+ * `85e81763` only looks like one.
+ */
+export function alignRows(
+  names: readonly string[],
+  rows: readonly (readonly string[])[],
+  ids: readonly string[] = [],
+): string {
   const widths = names.map((name, column) =>
     rows.reduce((most, row) => Math.max(most, stringWidth(row[column] ?? "")), stringWidth(name)),
   );
-  const isNumber = names.map((_, column) =>
-    rows.every((row) => /^-?[\d.,]+(e[+-]?\d+)?( [KMGT]?i?B)?$|^$/.test(row[column] ?? "")),
+  const isNumber = names.map(
+    (name, column) =>
+      !ids.includes(name) &&
+      rows.every((row) => /^-?[\d.,]+(e[+-]?\d+)?( [KMGT]?i?B)?$|^$/.test(row[column] ?? "")),
   );
   const line = (row: readonly string[]) =>
     row
