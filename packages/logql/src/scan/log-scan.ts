@@ -189,6 +189,8 @@ class BestRows {
   #store = new RowStore();
   #labels: (NotedLabels | RowLabels)[] = [];
   #worst: RowPlace | undefined;
+  /** Rows that the last prune left: there is nothing to do until more come. */
+  #pruned = 0;
   readonly #plan: LogPlan;
   readonly #limit: number;
   readonly #maxLineBytes: number;
@@ -225,8 +227,10 @@ class BestRows {
   }
 
   prune(): void {
+    if (this.#store.count === this.#pruned) return;
     const { rows, isCut } = this.#best();
     this.#keep(rows);
+    this.#pruned = rows.length;
     if (isCut && rows.length > 0) this.#worst = this.#store.place(rows.length - 1);
   }
 

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -36,16 +35,20 @@ export async function sendAnswer(
     response.setHeader("vary", "Accept-Encoding");
     if (acceptsEncoding(response.req.headers["accept-encoding"], "gzip")) {
       response.setHeader("content-encoding", "gzip");
-      if (isPieces(body)) await writePieces(response, body, [createGzip(gzipOptions)]);
+      if (isPieces(body)) await writePieces(response, body, gzipped);
       else endResponse(response, await compress(body, gzipOptions));
       return;
     }
   }
-  if (isPieces(body)) await writePieces(response, body, []);
+  if (isPieces(body)) await writePieces(response, body, (pieces) => pieces);
   else endResponse(response, body);
 }
 
-type PieceReader = AsyncGenerator<Uint8Array, void>;
+interface PieceReader extends AsyncIterable<Uint8Array> {
+  next(): Promise<IteratorResult<Uint8Array, void>>;
+  /** Ends the making of pieces, whether one was read or not. */
+  return(): Promise<unknown>;
+}
 
 function isPieces(body: Uint8Array | PieceReader | undefined): body is PieceReader {
   return body !== undefined && !(body instanceof Uint8Array);
@@ -68,7 +71,9 @@ async function startBody(
 /** After this many bytes others get a turn of the event loop, so that making pieces holds nobody up for long. */
 const turnBytes = 16 * 1024;
 
-async function* readPieces(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): PieceReader {
+async function* readPieces(
+  body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
   let bytes = 0;
   for await (const piece of body) {
     yield piece;
@@ -79,13 +84,16 @@ async function* readPieces(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array
   }
 }
 
-async function* putBack(taken: readonly Uint8Array[], rest: PieceReader): PieceReader {
-  try {
-    yield* taken;
-    yield* rest;
-  } finally {
-    await rest.return();
-  }
+function putBack(taken: Uint8Array[], rest: PieceReader): PieceReader {
+  const reader: PieceReader = {
+    next: () => {
+      const value = taken.shift();
+      return value === undefined ? rest.next() : Promise.resolve({ value });
+    },
+    return: () => rest.return(),
+    [Symbol.asyncIterator]: () => reader as AsyncIterator<Uint8Array, void>,
+  };
+  return reader;
 }
 
 function isWorthCompressing(
@@ -94,26 +102,51 @@ function isWorthCompressing(
   return isPieces(body) || (body !== undefined && body.length >= minCompressBytes);
 }
 
-/** Writes pieces through some transforms; a client that leaves midway is no failure. */
+/** Writes pieces as fast as the client takes them; one that leaves midway is no failure. */
 async function writePieces(
   response: ServerResponse,
   pieces: PieceReader,
-  transforms: readonly Transform[],
+  encode: (pieces: PieceReader) => PieceReader,
 ): Promise<void> {
   startResponse(response);
   if (response.req.method === "HEAD") {
     await pieces.return();
-  } else {
-    const count = countingStep(response);
-    const steps = [Readable.from(pieces, { objectMode: false }), ...transforms, count, response];
-    try {
-      await pipeline(steps as [Readable, ...Transform[], ServerResponse], { end: false });
-    } catch (error) {
-      if (isClientLeft(error)) return;
-      throw error;
-    }
+    endAfterRequest(response);
+    return;
   }
-  endAfterRequest(response);
+  let hasLeft = false;
+  let goOn = (): void => undefined;
+  response.on("drain", () => goOn());
+  response.once("close", () => {
+    hasLeft = true;
+    goOn();
+  });
+  let bytes = 0;
+  written.set(response, bytes);
+  try {
+    for await (const piece of encode(pieces)) {
+      if (hasLeft) return;
+      bytes += piece.length;
+      written.set(response, bytes);
+      if (response.write(piece)) continue;
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+    }
+  } catch (error) {
+    if (hasLeft) return;
+    // An answer that breaks off must not look whole.
+    response.destroy();
+    throw error;
+  }
+  if (!hasLeft) endAfterRequest(response);
+}
+
+async function* gzipped(pieces: PieceReader): AsyncGenerator<Uint8Array, void> {
+  const gzip = createGzip(gzipOptions);
+  // Its failure is one of reading.
+  pipeline(pieces, gzip).catch(() => undefined);
+  yield* gzip;
 }
 
 const written = new WeakMap<ServerResponse, number>();
@@ -121,20 +154,6 @@ const written = new WeakMap<ServerResponse, number>();
 /** Bytes of an answer in pieces so far; undefined for one that is sent as a whole. */
 export function writtenBytes(response: ServerResponse): number | undefined {
   return written.get(response);
-}
-
-function countingStep(response: ServerResponse): Transform {
-  written.set(response, 0);
-  return new Transform({
-    transform(chunk: Uint8Array, _encoding, done) {
-      written.set(response, (written.get(response) ?? 0) + chunk.length);
-      done(null, chunk);
-    },
-  });
-}
-
-function isClientLeft(error: unknown): boolean {
-  return (error as { code?: unknown } | undefined)?.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
 /**

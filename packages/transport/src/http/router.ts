@@ -49,15 +49,25 @@ export function buildRouter(options: RouterOptions): express.Express {
     allowed.set(path, known);
     for (const method of methods) known.methods.add(method);
   };
+  // Express tries its routes one after the other, which takes as long as a small answer does: those without variables are looked up.
+  const plain = new Map<string, express.RequestHandler>();
+  app.use((request, response, next) => {
+    const handler = plain.get(`${request.method} ${request.path}`);
+    if (handler === undefined) next();
+    else handler(request, response, next);
+  });
   for (const route of options.routes) {
     const path = options.pathPrefix + route.path;
     const name = route.name ?? routeName(route.path);
     allow(path, name, route.methods);
     for (const method of route.methods) {
-      app[method.toLowerCase() as "get" | "post" | "put" | "delete"](path, (request, response) => {
+      const handler: express.RequestHandler = (request, response) => {
         const served = { name, pattern: route.path };
         serveObserved(options, response, served, () => serve(options, route, request, response));
-      });
+      };
+      app[method.toLowerCase() as "get" | "post" | "put" | "delete"](path, handler);
+      const key = `${method} ${path}`;
+      if (isPlain(path) && !plain.has(key)) plain.set(key, handler);
     }
   }
   for (const path of options.rawRoutes.keys())
@@ -71,6 +81,11 @@ export function buildRouter(options: RouterOptions): express.Express {
   app.use(answerAlways(options, unknown, textResponse(404, "404 page not found\n")));
   app.use(failOf(options));
   return app;
+}
+
+/** Whether a path stands for itself alone. */
+function isPlain(path: string): boolean {
+  return /^[\w/.-]*$/.test(path);
 }
 
 function answerAlways(
