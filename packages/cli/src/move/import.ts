@@ -172,7 +172,8 @@ class Copy {
     const streams = new Map<LabelSet, unknown[][]>();
     for (const { ns, line, labels, metadata = {} } of entries) {
       const values = streams.get(labels) ?? [];
-      values.push(Object.keys(metadata).length === 0 ? [`${ns}`, line] : [`${ns}`, line, metadata]);
+      const pushed = asPushed(metadata, labels);
+      values.push(Object.keys(pushed).length === 0 ? [`${ns}`, line] : [`${ns}`, line, pushed]);
       streams.set(labels, values);
     }
     const body = JSON.stringify({
@@ -198,6 +199,16 @@ class Copy {
     const waitMs = dueMs - (performance.now() - this.#startMs);
     if (waitMs > 0) await pause(waitMs, undefined, { signal: this.#source.signal });
   }
+}
+
+/** Metadata as it was pushed: an answer shows `app` as `app_extracted` beside a label `app`. */
+function asPushed(metadata: LabelSet, labels: LabelSet): LabelSet {
+  return Object.fromEntries(
+    Object.entries(metadata).map(([name, value]) => {
+      const [, own = name] = /^(.+)_extracted$/.exec(name) ?? [];
+      return [Object.hasOwn(labels, own) ? own : name, value];
+    }),
+  );
 }
 
 type Range = { readonly fromNs: bigint; readonly toNs: bigint };

@@ -21,19 +21,24 @@ const lineCount = 12_000;
 const startMs = Date.now() - 7_200_000;
 const from = ["--from", new Date(startMs).toISOString()];
 
+const values = Array.from(
+  { length: lineCount },
+  (_, i) =>
+    [
+      `${BigInt(startMs + i * 500) * 1_000_000n}`,
+      `line ${i}, "quoted" ${"x".repeat(50)}`,
+      { app: "inner", trace: `t${i % 7}` },
+    ] as const,
+);
+
 let source: TestServer;
 let target: TestServer;
 beforeAll(async () => {
   [source, target] = await Promise.all([startServer(makeFolder()), startServer(makeFolder())]);
-  const values = Array.from({ length: lineCount }, (_, i) => [
-    `${BigInt(startMs + i * 500) * 1_000_000n}`,
-    `line ${i}, "quoted" ${"x".repeat(50)}`,
-    { trace: `t${i % 7}` },
-  ]);
   for (let at = 0; at < lineCount; at += 3000)
-    expect(
-      await pushJson(source.url, { app: `a${at % 2000}` }, values.slice(at, at + 3000) as never),
-    ).toBe(204);
+    expect(await pushJson(source.url, { app: `a${at % 2000}` }, values.slice(at, at + 3000))).toBe(
+      204,
+    );
 });
 afterAll(async () => {
   await Promise.all([source, target].map((one) => one.kill("SIGTERM")));
@@ -125,6 +130,8 @@ describe("import", () => {
       "--parallel=2",
       "--batch=500",
     ];
+    // Lines that an agent wrote to both.
+    await pushJson(target.url, { app: "a0" }, values.slice(0, 100));
     const toTarget = { SKALD_ADDR: target.url };
     for (let kills = 0; kills < 3; kills++) await killed(argv, state, toTarget);
     const rest = argv.filter((one) => !from.includes(one));

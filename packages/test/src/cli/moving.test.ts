@@ -74,35 +74,30 @@ function here(text: string): string {
     .replaceAll("http://loki:3100", loki.url)
     .replaceAll("http://skald:3100", skald.url)
     .replaceAll(/ \/(loki|skald)\/chunks/g, ` ${folder}/$1/chunks`)
+    .replaceAll("/var/spool/rsyslog", folder)
+    .replaceAll("/usr/local/bin/skald", `${process.execPath} ${binSkald}`)
     .replaceAll("5514", String(port));
 }
 
 describe("docs/moving-from-loki.md", () => {
   needs("syslog-ng")("its syslog-ng.conf writes to both", async () => {
-    const [, config = ""] = /```syslog-ng\n(.*?)```/s.exec(page) ?? [];
-    writeFileSync(join(folder, "syslog-ng.conf"), here(config));
     const files = ["persist-file", "control", "pidfile"].map(
       (key) => `--${key}=${join(folder, key)}`,
     );
-    const args = ["-F", "--no-caps", "-f", join(folder, "syslog-ng.conf"), ...files];
-    const agent = spawn("syslog-ng", args, { stdio: "inherit" });
-    const gone = new Promise((resolve) => agent.once("close", resolve));
-    try {
-      const lines = Array.from({ length: 1000 }, (_, i) => `{"id": ${i}, "path": "C:\\\\x"}\n`);
-      await waitFor(() => send(lines.join("")));
-      for (const { url } of [loki, skald])
-        await waitFor(
-          async () =>
-            (await queryNumber(
-              url,
-              'sum(count_over_time({app="syslog"} | json | path = `C:\\x` [1h]))',
-              headers,
-            )) === lines.length,
-        );
-    } finally {
-      agent.kill("SIGTERM");
-      await gone;
-    }
+    const args = ["-F", "--no-caps", "-f", configOf("syslog-ng"), ...files];
+    const lines = Array.from({ length: 1000 }, (_, i) => `{"id": ${i}, "path": "C:\\\\x"}\n`);
+    await untilBothHave("syslog-ng", args, lines, '{app="syslog"} | json | path = `C:\\x`');
+  });
+
+  needs("rsyslogd")("its rsyslog.conf writes to both", async () => {
+    const args = ["-n", "-f", configOf("rsyslog"), "-i", join(folder, "rsyslogd.pid")];
+    const at = new Date().toISOString();
+    const lines = Array.from(
+      { length: 1000 },
+      (_, i) => `<12>1 ${at} web shop 7 - - request ${i} "C:\\x" caf\u00e9\n`,
+    );
+    const selector = '{job="rsyslog"} | host="web" | level="warn" |= `"C:\\x" caf\u00e9`';
+    await untilBothHave("rsyslogd", args, lines, selector);
   });
 
   needs("curl")("its commands bring lines and rules over", async () => {
@@ -120,6 +115,34 @@ describe("docs/moving-from-loki.md", () => {
     expect(await rules.text()).toContain("alert: A");
   });
 });
+
+/** Writes the configuration that the page has for an agent, and gives its path. */
+function configOf(agent: string): string {
+  const [, text = ""] = new RegExp(`\`\`\`${agent}\\n(.*?)\`\`\``, "s").exec(page) ?? [];
+  const path = join(folder, `${agent}.conf`);
+  writeFileSync(path, here(text));
+  return path;
+}
+
+/** Runs an agent until each line that was sent to its port is on both servers. */
+async function untilBothHave(
+  agent: string,
+  args: readonly string[],
+  lines: readonly string[],
+  selector: string,
+): Promise<void> {
+  const child = spawn(agent, args, { stdio: "inherit" });
+  const gone = new Promise((resolve) => child.once("close", resolve));
+  try {
+    await waitFor(() => send(lines.join("")));
+    const count = `sum(count_over_time(${selector} [1h]))`;
+    for (const { url } of [loki, skald])
+      await waitFor(async () => (await queryNumber(url, count, headers)) === lines.length);
+  } finally {
+    child.kill("SIGTERM");
+    await gone;
+  }
+}
 
 /** Sends a text to the port of the agent; false while nothing listens. */
 function send(text: string): Promise<boolean> {

@@ -20,7 +20,7 @@ export interface QueryAnswer {
 export async function pushJson(
   url: string,
   labels: Readonly<Record<string, string>>,
-  values: readonly (readonly [string, string])[],
+  values: readonly (readonly [string, string, Readonly<Record<string, string>>?])[],
   headers: Readonly<Record<string, string>> = {},
 ): Promise<number> {
   const response = await fetch(`${url}/loki/api/v1/push`, {
