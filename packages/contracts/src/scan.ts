@@ -293,6 +293,8 @@ export interface VolumeCells {
   readonly bytes: Float64Array;
   /** Blocks with rows that count. */
   readonly blocks: number;
+  /** Bytes of lines in blocks that may have such rows: what a scan of them reads at most. */
+  readonly blockBytes: number;
 }
 
 /** Counts rows and bytes of some sources, from headers. */

@@ -32,6 +32,8 @@ export interface IndexStats {
   readonly streams: number;
   /** Blocks with such rows. */
   readonly chunks: number;
+  /** Bytes of lines of those blocks: what a query reads at most. */
+  readonly blockBytes: number;
   /** Bytes of lines. */
   readonly bytes: number;
   readonly entries: number;
@@ -113,6 +115,7 @@ export class Lists {
     return {
       streams: sum(({ streamCount }) => streamCount),
       chunks: sum(({ blocks }) => blocks),
+      blockBytes: sum(({ blockBytes }) => blockBytes),
       bytes: sum(({ bytes }) => Math.round(bytes[0] ?? 0)),
       entries: sum(({ rows }) => rows[0] ?? 0),
     };

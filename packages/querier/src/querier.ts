@@ -394,12 +394,13 @@ class VolumeMerge {
   readonly #counts: VolumeCounts;
   readonly #streams = new StreamHashes();
   #blocks = 0;
+  #blockBytes = 0;
 
   constructor(plan: VolumePlan) {
     this.#counts = new VolumeCounts(plan);
   }
 
-  add({ groups, group, bucket, rows, bytes, blocks, streams }: VolumeOutcome): void {
+  add({ groups, group, bucket, rows, bytes, blocks, blockBytes, streams }: VolumeOutcome): void {
     const numbers = groups.map((labels) => this.#counts.groupOf(labels));
     for (let i = 0; i < group.length; i++) {
       this.#counts.add(numbers[group[i]!]!, bucket[i]!, rows[i]!, bytes[i]!);
@@ -408,9 +409,11 @@ class VolumeMerge {
       this.#streams.add(streams[at]!, streams[at + 1]!);
     }
     this.#blocks += blocks;
+    this.#blockBytes += blockBytes;
   }
 
   finish(): Omit<VolumeAnswer, "stats" | "warnings"> {
-    return { ...this.#counts.finish(), blocks: this.#blocks, streamCount: this.#streams.count };
+    const [blocks, blockBytes] = [this.#blocks, this.#blockBytes];
+    return { ...this.#counts.finish(), blocks, blockBytes, streamCount: this.#streams.count };
   }
 }

@@ -295,6 +295,7 @@ describe("a querier behind a scheduler", () => {
         rows: Float64Array.of(2 ** 40),
         bytes: Float64Array.of(0.5),
         blocks: 1,
+        blockBytes: 700,
         streamCount: 2,
         warnings: ["w"],
       });

@@ -10,7 +10,7 @@ const scan: ExplainedScan = { bytes: 700, blocks: 5, blocksToRead: 2, sources: 3
 const held: VolumeAnswer = {
   ...{ groups: [], group: new Uint32Array(0), bucket: new Uint32Array(0) },
   ...{ rows: Float64Array.of(90), bytes: Float64Array.of(4000.4), blocks: 6, streamCount: 4 },
-  ...{ stats, warnings: [] },
+  ...{ blockBytes: 5000, stats, warnings: [] },
 };
 
 function explainer(scans: Partial<ExplainedScan> = {}, own: Partial<QueryTenantLimits> = {}) {
@@ -66,10 +66,10 @@ describe("explain", () => {
     ]);
   });
 
-  it("is not exact where headers are left", async () => {
-    expect(await explainer({ isExact: false }).explain('{app="a"}')).toMatchObject({
-      exact: false,
-    });
+  it("takes all blocks to be read where headers are left", async () => {
+    const left = { bytes: Number.POSITIVE_INFINITY, isExact: false };
+    const { exact, parts } = await explainer(left).explain('{app="a"}');
+    expect([exact, parts]).toMatchObject([false, [{ bytesToRead: 5000, answeredBy: "scan" }]]);
   });
 
   it.each([
@@ -85,6 +85,11 @@ describe("explain", () => {
     [{ max_query_bytes_read: 1 }, '{app="a"}'],
   ])("does not say that %j refuses %s", async (own, query) => {
     expect(await explainer({}, own).explain(query)).toMatchObject({ refusedBy: null });
+  });
+
+  it("does not say that a limit refuses what may be less than it seems", async () => {
+    const { explain } = explainer({ isExact: false }, { max_query_bytes_read: 600 });
+    expect(await explain('{app="a"} |= "x"')).toMatchObject({ refusedBy: null });
   });
 
   it("refuses what is no query", async () => {

@@ -40,6 +40,7 @@ export interface ExplainedPart {
   readonly segments: number;
   readonly blocks: number;
   readonly blocksToRead: number;
+  /** At most; rows that came twice count twice. */
   readonly bytesToRead: number;
   readonly answeredBy: "headers" | "scan";
   /** Texts that filters of segments look for. */
@@ -71,12 +72,13 @@ export async function explainQuery(
     const { max_query_bytes_read: most } = limits;
     // A query without a filter reads as far as its limit goes, which headers do not show.
     const isMeasured = plan.kind !== "log" || !keepsEveryRow(plan);
-    const isRefused = most > 0 && toRead > most && isMeasured;
+    const exact = kept === "none" && scans.every(({ isExact }) => isExact);
+    const isRefused = most > 0 && toRead > most && isMeasured && exact;
     return {
       ...about,
       parts,
       cached: kept === "all",
-      exact: kept === "none" && scans.every(({ isExact }) => isExact),
+      exact,
       refusedBy: isRefused ? tooManyBytesRead(toRead, most).message : null,
     };
   });
@@ -102,18 +104,19 @@ async function heldIn(
   lists: Lists,
   context: QueryContext,
 ): Promise<IndexStats> {
-  if (fromNs >= toNs) return { streams: 0, chunks: 0, bytes: 0, entries: 0 };
+  if (fromNs >= toNs) return { streams: 0, chunks: 0, blockBytes: 0, bytes: 0, entries: 0 };
   return lists.indexStats({ fromNs, toNs, matchers }, context);
 }
 
 function partOf(part: PlanPart, scan: ExplainedScan, held: IndexStats): ExplainedPart {
   const { streams, entries, bytes, chunks } = held;
   const { blocksToRead, sources } = scan;
+  const bytesToRead = Math.min(scan.bytes, held.blockBytes);
   return {
     selector: printQuery({ ...part.log, stages: [] }),
     ...{ streams, entries, bytes, segments: sources, blocks: Math.max(chunks, scan.blocks) },
-    ...{ blocksToRead, bytesToRead: scan.bytes },
-    answeredBy: blocksToRead === 0 && scan.bytes === 0 ? "headers" : "scan",
+    ...{ blocksToRead, bytesToRead },
+    answeredBy: blocksToRead === 0 && bytesToRead === 0 ? "headers" : "scan",
     needles: part.formula === undefined ? [] : [...new Set(needlesIn(part.formula))],
   };
 }

@@ -302,8 +302,10 @@ function exploreEndpoints(frontend: Frontend) {
     index_stats: endpoint({
       isLight: () => true,
       plan: planStats,
-      answer: async (asked, _, context) =>
-        jsonResponse(200, await lists.indexStats(asked, context)),
+      answer: async (asked, _, context) => {
+        const { blockBytes: __, ...stats } = await lists.indexStats(asked, context);
+        return jsonResponse(200, stats);
+      },
     }),
     index_shards: endpoint({
       isLight: () => true,

@@ -21,7 +21,7 @@ const answer: VolumeAnswer = {
   bucket: Uint32Array.of(2, 0, 1, 1),
   rows: Float64Array.of(1, 2, 3, 3),
   bytes: Float64Array.of(5.4, 10, 90, 90),
-  ...{ blocks: 4, streamCount: 3, stats, warnings: [] },
+  ...{ blocks: 4, blockBytes: 9, streamCount: 3, stats, warnings: [] },
 };
 
 function apiOf(limits: Partial<QueryTenantLimits> = {}) {

@@ -198,7 +198,7 @@ export const queryDocs = {
         "`{query, kind, parts, cached, exact, refusedBy}`. A part, of a log query or of a range aggregation, has " +
         "`{selector, streams, entries, bytes, segments, blocks, blocksToRead, bytesToRead, answeredBy, needles}`. A query " +
         "reads no more than `bytesToRead`, and less where its limit ends it. `exact` is false where headers were looked at " +
-        "for 50 ms and more are left, which count as large, or where kept answers or deletes may spare it a part. " +
+        "for 50 ms and more are left, whose blocks then all count, or where kept answers or deletes may spare it a part. " +
         "`refusedBy` is the error of a query that a limit forbids.",
     },
     errors: { 400: "a query that cannot be parsed", 504: queryErrors[504] },

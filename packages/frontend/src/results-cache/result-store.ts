@@ -51,7 +51,7 @@ export function resultKey(kind: CacheKind, asked: unknown): string {
 }
 
 /** Grows when what is kept changes its form: older values count as absent then. */
-const version = 1;
+const version = 2;
 const headerBytes = 6;
 const maxDecodedBytes = 64 * 1024 * 1024;
 

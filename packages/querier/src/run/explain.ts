@@ -1,7 +1,7 @@
 import type { ExplainedScan, Measured, ScanPlan } from "@skald/contracts";
 import { runConcurrently } from "@skald/runtime";
 import type { PlannedSource } from "../find/order-sources.js";
-import { rawBytes, TaskCutter } from "./cut-tasks.js";
+import { TaskCutter } from "./cut-tasks.js";
 import type { QueryRun } from "./query-run.js";
 
 /** A plan and everything that may have rows of it. */
@@ -23,13 +23,7 @@ export async function measureScan(
   });
 }
 
-/** Sealed lines are hardly ever more than this many times larger than `rawBytes` says. */
-const mostRaw = 8;
-
-/**
- * What a scan would have to read. Headers that were not looked at when `within` ended count with the most that their sources
- * may hold.
- */
+/** What a scan would have to read: any number of bytes when `within` ends before all headers were looked at. */
 export async function explainScan(
   scan: PlannedScan,
   run: QueryRun,
@@ -37,20 +31,16 @@ export async function explainScan(
 ): Promise<ExplainedScan> {
   const { sources } = scan;
   let [bytes, blocks, blocksToRead] = [0, 0, 0];
-  let unseen = sources.reduce((sum, { ref }) => sum + rawBytes(ref), 0);
-  let isComplete = false;
   try {
-    await measureScan(scan, run, within, (measured, seen) => {
+    await measureScan(scan, run, within, (measured) => {
       bytes += measured.bytes;
       blocks += measured.blocks;
       blocksToRead += measured.blocksToRead;
-      unseen -= seen;
     });
-    isComplete = true;
   } catch (error) {
     if (signal.aborted || !within.aborted) throw error;
-    bytes += Math.round(Math.max(0, unseen) * mostRaw);
+    bytes = Number.POSITIVE_INFINITY;
   }
-  const isExact = isComplete && sources.every(({ deleted }) => deleted === undefined);
+  const isExact = Number.isFinite(bytes) && sources.every(({ deleted }) => deleted === undefined);
   return { bytes, blocks, blocksToRead, sources: sources.length, isExact };
 }

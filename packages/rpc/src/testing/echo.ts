@@ -200,6 +200,7 @@ export const echoQuerier: Querier = querierOf({
     rows: Float64Array.of(2 ** 40),
     bytes: Float64Array.of(0.5),
     blocks: 1,
+    blockBytes: 700,
     streamCount: 2,
     stats: queryStats,
     warnings: ["w"],

@@ -43,17 +43,18 @@ export function scanVolumes(
   const table = new VolumeTable(plan);
   const streams = new StreamHashes();
   const stats = startStats(views);
-  let blocks = 0;
+  let [blocks, blockBytes] = [0, 0];
   for (const view of views) {
     const scan = { table, plan, view, stats, context };
-    const { cut, counted, shared } = countRuns(scan);
+    const { cut, counted, shared, lineBytes } = countRuns(scan);
     const counting = new Set(counted);
     countRows(scan, cut, counting);
     countRows(scan, shared, counting, wholeRows);
     blocks += counting.size;
+    blockBytes += lineBytes;
     if (plan.countsStreams) addStreams(streams, view, table);
   }
-  return { ...table.finish(), blocks, streams: streams.take(), stats };
+  return { ...table.finish(), blocks, blockBytes, streams: streams.take(), stats };
 }
 
 /** Finds the blocks with runs that headers cannot count: those that buckets cut, and those that may be read row by row. */
@@ -87,8 +88,8 @@ interface VolumeScan {
 export const wholeRows: ColumnNeeds = { timestamps: true, lines: true, metadata: true };
 
 /**
- * Counts runs from headers. Returns the blocks with such runs, those with runs that buckets cut, and those with runs of which
- * another source has some rows.
+ * Counts runs from headers. Returns the blocks with such runs, those with runs that buckets cut, those with runs of which
+ * another source has some rows, and the bytes of lines of all of them.
  */
 function countRuns({ table, plan, view, stats, context }: VolumeScan) {
   const { source } = view;
@@ -96,9 +97,11 @@ function countRuns({ table, plan, view, stats, context }: VolumeScan) {
   const cut: Candidate[] = [];
   const shared: Candidate[] = [];
   const counted: number[] = [];
+  let lineBytes = 0;
   table.open(view);
-  for (const { block, runs } of candidatesOf(view, plan, { stats })) {
+  for (const { block, runs, ...candidate } of candidatesOf(view, plan, { stats })) {
     context.check();
+    lineBytes += candidate.lineBytes;
     const header = source.runs(block);
     const hasExcluded = view.excludedOf(block) !== undefined;
     const metadata = metadataBytesOf(source, block);
@@ -121,7 +124,7 @@ function countRuns({ table, plan, view, stats, context }: VolumeScan) {
     if (left.length > 0) cut.push(candidateOf(block, left, header));
     if (others.length > 0) shared.push(candidateOf(block, Uint32Array.from(others), header));
   }
-  return { cut, counted, shared };
+  return { cut, counted, shared, lineBytes };
 }
 
 function metadataBytesOf(source: Source, block: number): Float64Array | undefined {
@@ -289,7 +292,7 @@ class VolumeTable {
     return this.#groupsOfStream[stream] !== undefined;
   }
 
-  finish(): Omit<VolumeCells, "blocks"> {
+  finish(): Omit<VolumeCells, "blocks" | "blockBytes"> {
     return this.#counts.finish();
   }
 
@@ -346,7 +349,7 @@ export class VolumeCounts {
     }
   }
 
-  finish(): Omit<VolumeCells, "blocks"> {
+  finish(): Omit<VolumeCells, "blocks" | "blockBytes"> {
     const { count } = this.#plan.buckets;
     const keys = [...this.#cells.keys()];
     const cells = [...this.#cells.values()];

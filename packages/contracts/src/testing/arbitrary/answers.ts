@@ -217,6 +217,7 @@ const cells = fc.array(fc.tuple(labels, u32, number, number), { maxLength: 5 }).
   rows: Float64Array.from(list, ([, , rowCount]) => rowCount),
   bytes: Float64Array.from(list, ([, , , bytes]) => bytes),
   blocks: list.length,
+  blockBytes: 100 * list.length,
 }));
 
 export const arbitraryVolumes: fc.Arbitrary<VolumeOutcome> = fc
