@@ -25,6 +25,21 @@ export interface PushRequest {
   readonly batch: Batch;
 }
 
+/** The part of a push that goes to one ingester of several. */
+export interface PushPart {
+  readonly tenant: string;
+  /** All that was pushed. */
+  readonly whole: Batch;
+  /** The streams of the part, by index, ascending; absent where it is the whole. */
+  readonly streams?: Uint32Array;
+}
+
+/** Stores parts of pushes. */
+export interface PartTaker {
+  /** As `push` of an ingester. Parts for several ingesters that are one object are made once. */
+  pushPart(part: PushPart, options: CallOptions): Promise<PushOutcome>;
+}
+
 export interface PushOutcome {
   readonly refusals: readonly PushRefusal[];
 }

@@ -5,6 +5,5 @@ export { createDoorHandler, type DoorDeps, type DoorName, tenantOrToken } from "
 export { createPushHandler, PushDoor } from "./http.js";
 export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
 export { createOtlpHandler, otlpExportPath } from "./otlp-grpc.js";
-
-export { Replicator, type ReplicatorOptions } from "./replicator.js";
+export { Replicator, type ReplicatorOptions, takerFor } from "./replicator.js";
 export { SyslogListeners } from "./syslog/syslog.js";

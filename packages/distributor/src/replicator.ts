@@ -1,12 +1,13 @@
-import type { Ingester, PushOutcome, PushRefusal, PushRequest } from "@skald/contracts";
-import {
-  type Batch,
-  type BatchStream,
-  errorCodeOf,
-  SkaldError,
-  textForClients,
-  unavailable,
-} from "@skald/model";
+import type {
+  Ingester,
+  PartTaker,
+  PushOutcome,
+  PushPart,
+  PushRefusal,
+  PushRequest,
+} from "@skald/contracts";
+import { type Batch, errorCodeOf, SkaldError, textForClients, unavailable } from "@skald/model";
+import { takeStreams } from "@skald/push";
 import type { Ring, RingInstance, WritePlan, WriteTarget } from "@skald/ring";
 import type { PushTarget, PushTargetOptions } from "./distributor.js";
 import type { DistributorMetrics } from "./metrics.js";
@@ -14,7 +15,7 @@ import type { DistributorMetrics } from "./metrics.js";
 export interface ReplicatorOptions {
   readonly ring: Pick<Ring, "view" | "replicas">;
   /** Returns a client of a member of the ring. */
-  readonly ingesterOf: (instance: RingInstance) => Pick<Ingester, "push">;
+  readonly ingesterOf: (instance: RingInstance) => PartTaker;
   /** Number of ingesters that get a tenant's streams; 0 means all. */
   readonly shardSizeOf?: (tenant: string) => number;
   /** Time limit of a push to an ingester. */
@@ -90,11 +91,10 @@ export class Replicator implements PushTarget {
   /** Pushes to the ingesters of a plan, and notes those that did not take their part. */
   #pushTo(plan: WritePlan, { tenant, batch }: PushRequest, trial: Trial): Promise<PushOutcome> {
     const tally = new WriteTally(plan, batch.streams.length);
-    const parts = new BatchParts(batch);
+    const parts = new PushParts(tenant, batch);
     return new Promise((resolve, reject) => {
       const calls = plan.targets.map(async (target, i) => {
-        const sent = { tenant, batch: parts.of(target) };
-        const verdict = tally.add(i, await this.#send(target.instance, sent, trial));
+        const verdict = tally.add(i, await this.#send(target.instance, parts.of(target), trial));
         if (verdict?.kind === "stored") resolve({ refusals: verdict.refusals });
         if (verdict?.kind === "failed") reject(asServerError(verdict.error));
       });
@@ -124,12 +124,11 @@ export class Replicator implements PushTarget {
   /** Never rejects: a failure is a reply. */
   async #send(
     { id, ...instance }: RingInstance,
-    request: PushRequest,
+    { part, bytes }: SizedPart,
     { signal, gone }: Trial,
   ): Promise<Reply> {
     const { metrics, ingesterOf, maxBytesBehind } = this.#options;
     const labels = { ingester: id };
-    const bytes = sizeOf(request.batch);
     const behind = this.#behind.get(id) ?? 0;
     metrics.ingesterAppends.inc(labels);
     try {
@@ -137,7 +136,7 @@ export class Replicator implements PushTarget {
         throw unavailable(`it does not keep up, ${behind} bytes wait for it`);
       this.#behind.set(id, behind + bytes);
       try {
-        return await ingesterOf({ id, ...instance }).push(request, { signal });
+        return await ingesterOf({ id, ...instance }).pushPart(part, { signal });
       } catch (failure) {
         if (errorCodeOf(failure) === "unavailable") gone.add(id);
         throw failure;
@@ -158,24 +157,44 @@ export class Replicator implements PushTarget {
   }
 }
 
-/** The parts of a batch for ingesters; those that get the same streams get the same object. */
-class BatchParts {
-  readonly #batch: Batch;
-  readonly #parts = new Map<string, Batch>();
+/** A part of a push, and about how much memory it takes until it is answered. */
+interface SizedPart {
+  readonly part: PushPart;
+  readonly bytes: number;
+}
 
-  constructor(batch: Batch) {
-    this.#batch = batch;
+/** The parts of a push for ingesters; those that get the same streams get the same object. */
+class PushParts {
+  readonly #whole: SizedPart;
+  readonly #parts = new Map<string, SizedPart>();
+
+  constructor(tenant: string, whole: Batch) {
+    this.#whole = { part: { tenant, whole }, bytes: sizeOf(whole) };
   }
 
-  of({ keys }: WriteTarget): Batch {
-    if (keys.length === this.#batch.streams.length) return this.#batch;
+  of({ keys }: WriteTarget): SizedPart {
+    const { part, bytes } = this.#whole;
+    const { streams, rowCount } = part.whole;
+    if (keys.length === streams.length) return this.#whole;
     const name = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength).toString("latin1");
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
-    const part = takeStreams(this.#batch, keys);
-    this.#parts.set(name, part);
-    return part;
+    let rows = 0;
+    for (const key of keys) rows += streams[key]!.rowEnd - streams[key]!.rowStart;
+    const own = { part: { ...part, streams: keys }, bytes: Math.ceil((bytes * rows) / rowCount) };
+    this.#parts.set(name, own);
+    return own;
   }
+}
+
+/** The ingester of this process as one of several. */
+export function takerFor(ingester: Pick<Ingester, "push">): PartTaker {
+  return {
+    pushPart: ({ tenant, whole, streams }, options) => {
+      const batch = streams === undefined ? whole : takeStreams(whole, streams);
+      return ingester.push({ tenant, batch }, options);
+    },
+  };
 }
 
 const fnvBasis = 0x811c9dc5;
@@ -295,96 +314,6 @@ class WriteTally {
     }
     return [...merged.values()];
   }
-}
-
-/** A half-open range of a column. */
-interface Stretch {
-  readonly from: number;
-  readonly to: number;
-}
-
-type Column = Float64Array | Uint32Array | Uint8Array;
-
-/**
- * Returns the rows of some streams of a batch as a batch of their own; streams are given by index, ascending. Lines and
- * values are shared. The body as received is left out.
- */
-function takeStreams(batch: Batch, indexes: Uint32Array): Batch {
-  const streams = Array.from(indexes, (index) => batch.streams[index] as BatchStream);
-  // The rows of a stream are contiguous, and so are those of neighbours.
-  const rows = join(streams.map(({ rowStart, rowEnd }) => ({ from: rowStart, to: rowEnd })));
-  const { metaStart } = batch;
-  const pairs = rows.map(({ from, to }) => ({ from: metaStart[from]!, to: metaStart[to]! }));
-  const rowCount = lengthOf(rows);
-  const pairCount = lengthOf(pairs);
-  const lineLength = gather(batch.lineLength, rows, new Uint32Array(rowCount));
-  return {
-    rowCount,
-    streams: place(streams),
-    seconds: gather(batch.seconds, rows, new Float64Array(rowCount)),
-    nanos: gather(batch.nanos, rows, new Uint32Array(rowCount)),
-    bytes: batch.bytes,
-    lineStart: gather(batch.lineStart, rows, new Uint32Array(rowCount)),
-    lineLength,
-    metaStart: startsOf(metaStart, rows, rowCount),
-    metaName: gather(batch.metaName, pairs, new Uint32Array(pairCount)),
-    metaValueStart: gather(batch.metaValueStart, pairs, new Uint32Array(pairCount)),
-    metaValueLength: gather(batch.metaValueLength, pairs, new Uint32Array(pairCount)),
-    metaNames: batch.metaNames,
-    levels: gather(batch.levels, rows, new Uint8Array(rowCount)),
-    lineBytes: sumOf(lineLength),
-  };
-}
-
-/** Gives streams contiguous rows. */
-function place(streams: readonly BatchStream[]): BatchStream[] {
-  let end = 0;
-  return streams.map((stream) => {
-    const rowStart = end;
-    end += stream.rowEnd - stream.rowStart;
-    return { ...stream, rowStart, rowEnd: end };
-  });
-}
-
-/** Joins stretches that touch, and drops empty ones. */
-function join(stretches: readonly Stretch[]): Stretch[] {
-  const joined: { from: number; to: number }[] = [];
-  for (const { from, to } of stretches) {
-    const last = joined.at(-1);
-    if (last?.to === from) last.to = to;
-    else if (to > from) joined.push({ from, to });
-  }
-  return joined;
-}
-
-/** Copies stretches of a column next to each other. */
-function gather<T extends Column>(column: T, stretches: readonly Stretch[], into: T): T {
-  let at = 0;
-  for (const { from, to } of stretches) {
-    into.set(column.subarray(from, to), at);
-    at += to - from;
-  }
-  return into;
-}
-
-/** The start of the metadata pairs of each row, and the end of the last. */
-function startsOf(metaStart: Uint32Array, rows: readonly Stretch[], rowCount: number): Uint32Array {
-  const starts = new Uint32Array(rowCount + 1);
-  let row = 0;
-  let pair = 0;
-  for (const { from, to } of rows) {
-    const moved = pair - metaStart[from]!;
-    for (let i = from; i < to; i++) starts[row++] = metaStart[i]! + moved;
-    pair = metaStart[to]! + moved;
-  }
-  starts[row] = pair;
-  return starts;
-}
-
-function lengthOf(stretches: readonly Stretch[]): number {
-  let total = 0;
-  for (const { from, to } of stretches) total += to - from;
-  return total;
 }
 
 function sumOf(numbers: Uint32Array): number {

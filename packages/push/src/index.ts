@@ -11,4 +11,5 @@ export { type FieldMapping, parseMapping } from "./doors/mapping.js";
 export * from "./labels.js";
 export * from "./syslog/frames.js";
 export * from "./syslog/rows.js";
+export * from "./take-streams.js";
 export { runInTurns } from "./turns.js";

@@ -1,15 +1,15 @@
 import type {
   HeldKind,
   Ingester,
+  PartTaker,
   PushOutcome,
+  PushPart,
   PushRefusal,
-  PushRequest,
   ScanOptions,
   TaskOf,
 } from "@skald/contracts";
 import { decodePush, encodePush, encodePushBody, encodePushInParts } from "@skald/contracts/codec";
-import type { Batch } from "@skald/model";
-import { PushMemoryPool } from "@skald/push";
+import { type PushMemory, PushMemoryPool, takeStreams } from "@skald/push";
 import { within } from "@skald/runtime/tracing";
 import type { GrpcConnection, OutgoingCall } from "./client.js";
 import { encodedWire, type Method, methodsOf } from "./methods.js";
@@ -79,11 +79,13 @@ function servePushes(ingester: Pick<Ingester, "push">) {
 }
 
 /** The ingester at the other end of a connection. A large push goes as several, one after the other. */
-export function remoteIngester(connection: GrpcConnection): Ingester {
+export function remoteIngester(connection: GrpcConnection): Ingester & PartTaker {
   const { signal } = new AbortController();
   const releases = new Releases((views) => connection.call(methods.Release, { views }, { signal }));
   return {
-    push: (request, options) => pushTo(connection, methods.Push, request, options),
+    push: ({ tenant, batch }, options) =>
+      pushTo(connection, methods.Push, { tenant, whole: batch }, options),
+    pushPart: (part, options) => pushTo(connection, methods.Push, part, options),
     select: (request, options) => connection.call(methods.Select, request, options),
     changes: (request, options) => connection.call(methods.Changes, request, options),
     release: async (view) => releases.add(view),
@@ -100,45 +102,60 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
 /** The largest message of a push, about: by default a server takes no more than 4 MB. */
 const maxPushBytes = 2 * 1024 * 1024;
 
-/** Sends a push in as many messages as it takes. A batch for several ingesters is encoded once. */
+/** Sends a push in as many messages as it takes. A part for several ingesters is encoded once. */
 export async function pushTo(
   connection: GrpcConnection,
   method: Method<Uint8Array, PushOutcome>,
-  request: PushRequest,
+  part: PushPart,
   options: OutgoingCall,
 ): Promise<PushOutcome> {
-  const messages = messagesOf(request);
+  const messages = messagesOf(part);
   const outcomes: PushOutcome[] = [];
+  messages.users++;
   for (let i = 0; ; i++) {
     const message = messages.at(i);
     if (message === undefined) break;
     outcomes.push(await connection.call(method, message, options));
+  }
+  messages.users--;
+  if (messages.users === 0) {
+    encoded.delete(part);
+    messages.free();
   }
   const [only] = outcomes;
   if (outcomes.length === 1 && only !== undefined) return only;
   return { refusals: mergeRefusals(outcomes.flatMap(({ refusals }) => refusals)) };
 }
 
-/** The messages of a batch that were encoded so far, for as long as the batch is there. */
-const encoded = new WeakMap<Batch, PushMessages>();
+/** Memory of messages. */
+const pool = new PushMemoryPool();
 
-function messagesOf(request: PushRequest): PushMessages {
-  const known = encoded.get(request.batch);
-  if (known?.tenant === request.tenant) return known;
-  const messages = new PushMessages(request);
-  encoded.set(request.batch, messages);
+/** The messages of a part that were encoded so far, for as long as the part is there. */
+const encoded = new WeakMap<PushPart, PushMessages>();
+
+function messagesOf(part: PushPart): PushMessages {
+  const known = encoded.get(part);
+  if (known !== undefined) return known;
+  const messages = new PushMessages(part);
+  encoded.set(part, messages);
   return messages;
 }
 
-/** The messages of a push, each encoded when it is first asked for. */
+/** The messages of a part, each encoded when it is first asked for. */
 class PushMessages {
-  readonly tenant: string;
+  /** Those who send them. After a failure somebody may still read a message, so that one that failed counts for ever. */
+  users = 0;
+  readonly #memory = pool.take();
   readonly #made: Uint8Array[] = [];
   readonly #rest: Iterator<Uint8Array>;
 
-  constructor(request: PushRequest) {
-    this.tenant = request.tenant;
-    this.#rest = encodeMessages(request);
+  constructor(part: PushPart) {
+    this.#rest = encodeMessages(part, this.#memory);
+  }
+
+  /** Gives the memory back, when nobody sends them any more. */
+  free(): void {
+    pool.give(this.#memory);
   }
 
   /** Undefined behind the last one. */
@@ -152,20 +169,22 @@ class PushMessages {
   }
 }
 
-function* encodeMessages(request: PushRequest): Generator<Uint8Array, void> {
-  const { batch } = request;
-  const isSmall = batch.lineBytes <= maxPushBytes || batch.rowCount <= 1;
-  if ((batch.source?.body.length ?? 0) <= maxPushBytes) {
-    const body = encodePushBody(request);
+function* encodeMessages(part: PushPart, memory: PushMemory): Generator<Uint8Array, void> {
+  const { tenant, whole, streams } = part;
+  const take = (length: number) => memory.take(length);
+  if ((whole.source?.body.length ?? 0) <= maxPushBytes) {
+    const body = encodePushBody(part, take);
     if (body !== undefined && body.length <= maxPushBytes) {
       yield body;
       return;
     }
   }
-  if (isSmall) {
-    const whole = encodePush(request);
-    if (whole.length <= maxPushBytes || batch.rowCount <= 1) {
-      yield whole;
+  const batch = streams === undefined ? whole : takeStreams(whole, streams);
+  const request = { tenant, batch };
+  if (batch.lineBytes <= maxPushBytes || batch.rowCount <= 1) {
+    const columns = encodePush(request, take);
+    if (columns.length <= maxPushBytes || batch.rowCount <= 1) {
+      yield columns;
       return;
     }
   }

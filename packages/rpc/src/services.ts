@@ -66,7 +66,8 @@ export function serveDistributor(server: Adds, served: Distributor): void {
 /** A large push goes as several, one after the other. */
 export function remoteDistributor(connection: GrpcConnection): Distributor {
   return {
-    pushBatch: (request, options) => pushTo(connection, distributor.PushBatch, request, options),
+    pushBatch: ({ tenant, batch }, options) =>
+      pushTo(connection, distributor.PushBatch, { tenant, whole: batch }, options),
   };
 }
 

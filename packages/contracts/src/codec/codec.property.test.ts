@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { parseQuery, planQuery } from "@skald/logql";
 import { SkaldError } from "@skald/model";
+import { assembleBatch, decodeBody, takeStreams } from "@skald/push";
 import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import protobuf from "protobufjs";
@@ -139,7 +140,10 @@ const samples: Readonly<Record<string, Sample>> = {
   "push body": {
     arbitrary: pushes.arbitraryBodyPush,
     message: "PushRequest",
-    encode: (value) => encodePushBody(value as PushRequest) as Uint8Array,
+    encode: (value) => {
+      const { tenant, batch } = value as PushRequest;
+      return encodePushBody({ tenant, whole: batch }) as Uint8Array;
+    },
     decode: (bytes) => decodePush(bytes),
   },
   push: {
@@ -184,6 +188,35 @@ describe("a message comes back as it was sent", () => {
       expect(found.batch.source).toEqual(push.batch.source);
       expect(found.batch.lineBytes).toBe(push.batch.lineBytes);
     });
+    fc.assert(property, { seed, numRuns: testRuns(300) });
+  });
+
+  it("some streams of a push, as stretches of its body", () => {
+    const property = fc.property(
+      pushes.arbitraryBodyPush,
+      fc.infiniteStream(fc.boolean()),
+      ({ tenant, batch }, chosen) => {
+        const all = Uint32Array.from(batch.streams.keys());
+        const streams = all.filter(() => chosen.next().value as boolean);
+        const sent = encodePushBody({ tenant, whole: batch, streams });
+        const found = decodePush(sent!);
+        const wanted = rowsOf(takeStreams(batch, streams));
+        const places = new Map(
+          Array.from(streams, (index, i) => [batch.streams[index]!.ordinal, i]),
+        );
+        expect(found.tenant).toBe(tenant);
+        expect(rowsOf(found.batch)).toEqual(
+          wanted.map((row) => ({ ...row, ordinal: places.get(row.ordinal) })),
+        );
+        // The log of the ingester gives the same rows again.
+        const { source } = found.batch;
+        const again = assembleBatch(decodeBody(source!), {
+          ...{ streams: found.batch.streams, dropped: source!.dropped },
+          levels: found.batch.levels,
+        });
+        expect(rowsOf(again)).toEqual(rowsOf(found.batch));
+      },
+    );
     fc.assert(property, { seed, numRuns: testRuns(300) });
   });
 

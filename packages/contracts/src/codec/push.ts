@@ -9,41 +9,92 @@ import {
   paddingBytes,
 } from "@skald/model";
 import { assembleBatch, decodeBody } from "@skald/push";
-import { damaged } from "@skald/transport/protobuf";
-import type { PushRequest } from "../ingester.js";
+import { damaged, ProtoWriter, wires } from "@skald/transport/protobuf";
+import type { PushPart, PushRequest } from "../ingester.js";
 import { decodeRaw, encodeRaw } from "./codec.js";
 import { areBelow, ascends, withPadding } from "./columns.js";
+import { messages } from "./schema.js";
+import { cutStreams } from "./stretches.js";
 import type { Raw } from "./types.js";
 
 /** Decoding a larger body would hold up who gets it: this takes some 6 ms. */
 const maxDecodedBytes = 4 * 1024 * 1024;
 
 /**
- * A push as the body that a client sent: a third of its columns, and decoding it again costs less than carrying them.
- * Undefined where there is no such body.
+ * A part of a push as the body that a client sent, or as stretches of it: the body is a third of the columns, and decoding
+ * costs less than making columns of a part. Undefined where there is no such body. The message is in memory from `take`.
  */
-export function encodePushBody({ tenant, batch }: PushRequest): Uint8Array | undefined {
-  const { source, streams, levels } = batch;
+export function encodePushBody(
+  { tenant, whole, streams }: PushPart,
+  take?: TakeBytes,
+): Uint8Array | undefined {
+  const { source } = whole;
   if (source?.format !== "protobuf" || source.encoding !== "identity") return undefined;
-  if (batch.bytes.length > maxDecodedBytes) return undefined;
-  const sizeBytes = batch.rowCount + streams.length * bytesPerStream + source.body.length;
-  return encodeRaw(
-    "PushRequest",
-    {
-      ...noColumns,
-      tenant,
-      ...streamColumns(streams),
-      levels: levels.subarray(0, batch.rowCount),
-      source,
-      body: source.body,
-    },
-    sizeBytes + restBytes,
-  );
+  if (whole.bytes.length > maxDecodedBytes) return undefined;
+  if (streams === undefined) {
+    const levels = whole.levels.subarray(0, whole.rowCount);
+    const head = { ...noColumns, tenant, ...streamColumns(whole.streams), levels, source };
+    return encodeWithBytes(head, { body: [source.body] }, take);
+  }
+  const cut = cutStreams(whole, streams);
+  if (cut === undefined) return undefined;
+  const { pieces, ordinals, dropped } = cut;
+  const own = Array.from(streams, (index) => whole.streams[index]!);
+  const head = {
+    ...noColumns,
+    ...{ tenant, ...streamColumns(own), ordinals, levels: levelsOf(whole, own) },
+    source: { ...source, dropped },
+  };
+  return encodeWithBytes(head, { body: pieces }, take);
 }
 
-/** A push in columns, with the body that it came as. */
-export function encodePush({ tenant, batch }: PushRequest): Uint8Array {
-  return encodeRows(tenant, batch, 0, batch.rowCount, batch.source);
+function levelsOf(batch: Batch, streams: readonly BatchStream[]): Uint8Array {
+  const rows = streams.reduce((sum, { rowStart, rowEnd }) => sum + rowEnd - rowStart, 0);
+  const levels = new Uint8Array(rows);
+  let at = 0;
+  for (const { rowStart, rowEnd } of streams) {
+    levels.set(batch.levels.subarray(rowStart, rowEnd), at);
+    at += rowEnd - rowStart;
+  }
+  return levels;
+}
+
+type LargeField = "bytes" | "padding" | "body";
+
+/** Encodes a push whose large fields are in pieces: they are copied once, into memory from `take`. */
+function encodeWithBytes(
+  message: Omit<Raw<"PushRequest">, LargeField>,
+  fields: { readonly [K in LargeField]?: readonly Uint8Array[] },
+  take: TakeBytes = Buffer.allocUnsafe,
+): Uint8Array {
+  const { labels, levels, metaName } = message;
+  const rowBytes = levels.length * bytesPerRow + metaName.length * bytesPerPair;
+  const sizeBytes = rowBytes + labels.length * bytesPerStream + restBytes;
+  const pieces: Uint8Array[] = [
+    encodeRaw("PushRequest", { ...message, bytes: none, padding: none, body: none }, sizeBytes),
+  ];
+  for (const [name, own] of Object.entries(fields)) {
+    const writer = new ProtoWriter();
+    writer.tag(messages.PushRequest[name as LargeField][0], wires.bytes);
+    writer.varint(lengthOf(own));
+    pieces.push(writer.finish(), ...own);
+  }
+  const encoded = take(lengthOf(pieces));
+  let at = 0;
+  for (const piece of pieces) {
+    encoded.set(piece, at);
+    at += piece.length;
+  }
+  return encoded;
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** A push in columns, with the body that it came as, in memory from `take`. */
+export function encodePush({ tenant, batch }: PushRequest, take?: TakeBytes): Uint8Array {
+  return encodeRows(tenant, batch, 0, batch.rowCount, batch.source, take);
 }
 
 /** Splits a push in columns into messages of about `maxBytes` at most, without its body. A larger row is a message of its own. */
@@ -135,6 +186,7 @@ function fromBody(push: Raw<"PushRequest">, take: TakeBytes | undefined): Batch 
 const minUsedShare = 0.6;
 /** Bytes that the columns of a row, a stream, and the rest of a push take, about. */
 const bytesPerRow = 32;
+const bytesPerPair = 12;
 const bytesPerStream = 256;
 const restBytes = 4096;
 const none = new Uint8Array(0);
@@ -153,8 +205,6 @@ const noColumns = {
   metaValueStart: noNumbers,
   metaValueLength: noNumbers,
   metaNames: [],
-  bytes: none,
-  padding: none,
 };
 
 function streamColumns(streams: readonly BatchStream[]) {
@@ -172,6 +222,7 @@ function encodeRows(
   from: number,
   to: number,
   origin: BatchSource | undefined,
+  take?: TakeBytes,
 ): Uint8Array {
   const isWhole = from === 0 && to === batch.rowCount;
   const streams = isWhole
@@ -190,10 +241,7 @@ function encodeRows(
   };
   const packed = pack(batch.bytes, lines, values);
   const metaStart = batch.metaStart.subarray(from, to + 1);
-  const rowBytes = (to - from) * bytesPerRow + (pairTo - pairFrom) * 12 + restBytes;
-  const sizeBytes = rowBytes + streams.length * bytesPerStream + packed.bytes.length;
-  return encodeRaw(
-    "PushRequest",
+  return encodeWithBytes(
     {
       tenant,
       ...streamColumns(streams),
@@ -210,11 +258,9 @@ function encodeRows(
       metaNames: batch.metaNames,
       levels: batch.levels.subarray(from, to),
       ...(origin === undefined ? {} : { source: origin }),
-      bytes: packed.bytes,
-      padding,
-      body: origin?.body ?? none,
     },
-    sizeBytes + (origin?.body.length ?? 0),
+    { bytes: packed.pieces, padding: [padding], body: origin === undefined ? [] : [origin.body] },
+    take,
   );
 }
 
@@ -227,20 +273,29 @@ interface Ranges {
 function pack(bytes: Uint8Array, lines: Ranges, values: Ranges) {
   const used = sumOf(lines.length) + sumOf(values.length);
   if (used >= bytes.length * minUsedShare)
-    return { bytes, lineStart: lines.start, valueStart: values.start };
-  const packed = Buffer.allocUnsafe(used);
-  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return { pieces: [bytes], lineStart: lines.start, valueStart: values.start };
+  const pieces: Uint8Array[] = [];
   let end = 0;
   const place = ({ start, length }: Ranges) => {
     const starts = new Uint32Array(start.length);
+    let from = 0;
+    let to = 0;
     for (let i = 0; i < start.length; i++) {
-      starts[i] = end;
-      end += all.copy(packed, end, start[i]!, start[i]! + length[i]!);
+      // Texts of neighbouring rows mostly are neighbours, and one piece.
+      if (start[i] !== to) {
+        if (to > from) pieces.push(bytes.subarray(from, to));
+        end += to - from;
+        from = start[i]!;
+      }
+      starts[i] = end + start[i]! - from;
+      to = start[i]! + length[i]!;
     }
+    if (to > from) pieces.push(bytes.subarray(from, to));
+    end += to - from;
     return starts;
   };
   const lineStart = place(lines);
-  return { bytes: packed, lineStart, valueStart: place(values) };
+  return { pieces, lineStart, valueStart: place(values) };
 }
 
 function sumOf(numbers: Uint32Array): number {

@@ -3,7 +3,7 @@ import { type Batch, unavailable } from "@skald/model";
 import { type RingInstance, RingView } from "@skald/ring";
 import { Metrics } from "@skald/runtime/metrics";
 import { createDistributorMetrics } from "../metrics.js";
-import { Replicator, type ReplicatorOptions } from "../replicator.js";
+import { Replicator, type ReplicatorOptions, takerFor } from "../replicator.js";
 import { rowsOf } from "./harness.js";
 
 /** An ingester of a ring that keeps what it is sent, unless a test says that it does something else. */
@@ -43,9 +43,10 @@ export function makeReplicas(
   const metrics = new Metrics();
   const replicator = new Replicator({
     ring,
-    ingesterOf: ({ id }) => ({
-      push: (request, { signal }) => pushTo(all.find((one) => one.id === id)!, request, signal),
-    }),
+    ingesterOf: ({ id }) =>
+      takerFor({
+        push: (request, { signal }) => pushTo(all.find((one) => one.id === id)!, request, signal),
+      }),
     timeoutMs: 5000,
     maxBytesBehind: 1e9,
     metrics: createDistributorMetrics(metrics),

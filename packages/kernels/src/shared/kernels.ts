@@ -15,9 +15,9 @@ import type { TextSet } from "./text-set.js";
 export interface Kernels {
   readonly form: "wasm" | "twin";
 
-  decodeSnappy(body: Uint8Array, maxBytes: number): Uint8Array;
+  /** The compiled form decodes into memory from `take`, when that is given; so does the next one. */
+  decodeSnappy(body: Uint8Array, maxBytes: number, take?: TakeBytes): Uint8Array;
 
-  /** The compiled form decodes into memory from `take`, when that is given. */
   decodeSnappyProtobufPush(body: Uint8Array, limits: RawPushLimits, take?: TakeBytes): RawPush;
 
   scanJsonPush(body: Uint8Array, limits: RawPushLimits, take?: TakeBytes): RawPush;

@@ -15,11 +15,11 @@ import type { KernelMemory } from "./memory.js";
 /** The compiled form of twin/snappy.ts. */
 export const decodeSnappy =
   (memory: KernelMemory): Kernels["decodeSnappy"] =>
-  (body, maxBytes) => {
+  (body, maxBytes, take = paddedBytes) => {
     const { decodedBytes, start } = readSnappyHeader(body, maxBytes);
     memory.open();
     try {
-      const bytes = paddedBytes(decodedBytes);
+      const bytes = take(decodedBytes);
       bytes.set(memory.bytes(decodeInto(memory, body, start, decodedBytes), decodedBytes));
       return bytes;
     } finally {

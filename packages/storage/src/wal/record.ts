@@ -202,12 +202,15 @@ function packBytes(
   from: number,
   to: number,
 ): void {
-  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const target = writer.take(sum(length, from, to));
   let at = 0;
-  for (let i = from; i < to; i++) {
-    source.copy(target, at, start[i]!, start[i]! + length[i]!);
-    at += length[i]!;
+  for (let i = from; i < to; ) {
+    const first = start[i]!;
+    let end = first + length[i]!;
+    // Texts of neighbouring rows mostly are neighbours, and are copied together.
+    for (i++; i < to && start[i] === end; i++) end += length[i]!;
+    target.set(bytes.subarray(first, end), at);
+    at += end - first;
   }
 }
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { turnCall } from "@skald/compactor/jobs";
-import type { HeldRows, Ingester, Tailer } from "@skald/contracts";
-import { Replicator, type ReplicatorOptions } from "@skald/distributor";
+import type { HeldRows, Ingester, PartTaker, Tailer } from "@skald/contracts";
+import { Replicator, type ReplicatorOptions, takerFor } from "@skald/distributor";
 import {
   defaultBounds,
   type IngesterOptions,
@@ -215,7 +215,9 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   return { service, unready: () => ring.unready ?? tooFewIn(ring) };
 }
 
-type IngesterOf = (instance: Pick<RingInstance, "id" | "address">) => Ingester;
+type IngesterOf = (
+  instance: Pick<RingInstance, "id" | "address">,
+) => Ingester | (Ingester & PartTaker);
 
 /** Calls to members of the ring; the ingester of this process is called directly. */
 function ingesterCalls(
@@ -225,7 +227,7 @@ function ingesterCalls(
 ): IngesterOf {
   const ownId = ingesterIdOf(config);
   const options = connectionOptionsOf("", config.ingester_client.grpc_client_config);
-  const known = new Map<string, Ingester>();
+  const known = new Map<string, Ingester & PartTaker>();
   ring.onRead(() => {
     const addresses = new Set(ring.view.instances.map(({ address }) => address));
     for (const address of known.keys()) {
@@ -251,10 +253,17 @@ const minBytesBehind = 64 * 1024 * 1024;
 function replicatorOf(
   { limits }: Parts,
   { config }: ModuleContext,
-  options: Pick<ReplicatorOptions, "ring" | "ingesterOf" | "metrics">,
+  {
+    ingesterOf,
+    ...options
+  }: Pick<ReplicatorOptions, "ring" | "metrics"> & { readonly ingesterOf: IngesterOf },
 ): Replicator {
   return new Replicator({
     ...options,
+    ingesterOf: (instance) => {
+      const ingester = ingesterOf(instance);
+      return "pushPart" in ingester ? ingester : takerFor(ingester);
+    },
     shardSizeOf: (tenant) => limits.of(tenant).ingestion_partitions_tenant_shard_size,
     timeoutMs: config.ingester_client.remote_timeout,
     maxBytesBehind: Math.max(minBytesBehind, memoryBytes() * shareOfSlowIngester),
