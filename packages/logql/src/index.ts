@@ -27,6 +27,13 @@ export {
   streamKey,
 } from "./scan/block-selection.js";
 export {
+  type Findings,
+  FindingsWriter,
+  FoundBlock,
+  findingsBytes,
+  findingsKey,
+} from "./scan/findings.js";
+export {
   compareRows,
   groupLogRows,
   joinLogResults,

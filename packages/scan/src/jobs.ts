@@ -10,7 +10,7 @@ import {
   type TaskOf,
   type TaskSource,
 } from "@skald/contracts";
-import type { LeafPlan, LogPlan } from "@skald/logql";
+import type { Findings, LeafPlan, LogPlan } from "@skald/logql";
 import type { ReadStats } from "@skald/model";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
 import { isCached, type LocalRef, type SlotRange, SlotsMissing, slotBytes } from "@skald/storage";
@@ -35,10 +35,17 @@ const maxSegments = 3000;
 /** Decoded indexes that a thread keeps. All threads share the memory of indexes with many streams. */
 export const maxIndexBytes = 384 * 1024 * 1024;
 
-/** The answer of a job: its value or the slots that it misses, and the indexes that it decoded, for the other threads. */
+/** The answer of a job: its value or the slots that it misses, and for the other threads the indexes that it decoded and what it found. */
 export interface ScanReply<T> {
   readonly value: T | MissingSlots;
   readonly decoded: readonly OpenedImage[];
+  readonly found?: readonly PlacedFindings[];
+}
+
+/** Findings in the segment of a place. */
+interface PlacedFindings {
+  readonly place: string;
+  readonly findings: Findings;
 }
 
 /** The answer of a job that misses slots: errors lose their class on the way between threads. */
@@ -63,12 +70,16 @@ export function scanJobs(): Record<ScanJob, JobHandler> {
   const jobOf =
     <Task>({ run, missing }: ThreadScan<Task, unknown>): JobHandler =>
     (task: Task, { check }: JobContext): JobResult => {
-      const context = { ...thread, check };
+      const found: PlacedFindings[] = [];
+      const onFindings = (place: string, findings: Findings) => {
+        found.push({ place, findings });
+      };
+      const context = { ...thread, check, onFindings };
       const value = runOrMissing(sources, {
         run: (open) => run(task, open, context),
         missing: (open) => missing(task, open, context),
       });
-      const reply: ScanReply<unknown> = { value, decoded: sources.takeDecoded() };
+      const reply: ScanReply<unknown> = { value, decoded: sources.takeDecoded(), found };
       const isBytes = value instanceof Uint8Array;
       return isBytes ? { value: reply, transfer: [value.buffer as ArrayBuffer] } : { value: reply };
     };

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import type { DuplicateTask, RowMask, StreamTask } from "@skald/contracts";
+import type { Findings } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
 import { type HeadView, type LocalRef, shareTexts } from "@skald/storage";
 import { maxIndexBytes } from "./jobs.js";
 import { ScanPool } from "./pool.js";
 import type { ImagedRef } from "./source/cache.js";
 import { refsOf, sourcesOf } from "./source/source.js";
+import { leafOf } from "./testing/scans.js";
 
 const { signal } = new AbortController();
 const share = { tenant: "t", actors: [], cost: 0 };
@@ -91,6 +93,35 @@ describe("indexes of segments", () => {
     ]);
     expect(forgotten).toEqual([{ path: "b" }, { path: "a" }]);
   });
+});
+
+it("gives what a scan found in a segment to scans with the same stages, until the segment is forgotten", async () => {
+  const given: unknown[] = [];
+  const scans = new ScanPool({
+    run: async <T>(_: string, task: StreamTask<ImagedRef>) => {
+      const sources = refsOf(task);
+      given.push(sources.map(({ id, findings = [] }) => `${id}${findings.length}`).join());
+      const found = sources.map(({ id }) => ({ place: id, findings }));
+      return { value: new Uint8Array(0), decoded: [], found } as T;
+    },
+    broadcast: () => {},
+  });
+  const empty = new Uint32Array(0);
+  const findings: Findings = {
+    ...{ blocks: empty, wordStart: empty, seen: empty, passed: empty, passedStart: empty },
+    ...{ series: new Uint16Array(0), values: new Float64Array(0), labels: [] },
+  };
+  const ask = (query: string, ...ids: string[]) => {
+    const sources = ids.map((id, sequence) => ({ ref: segment(id), sequence }));
+    return scans.run("scan", { plan: planOf(query), sources }, { signal, share });
+  };
+  const planOf = (query: string) => leafOf(`count_over_time({app="a"} ${query} [1s])`);
+  await ask('|= "x"', "a");
+  await ask('|= "x"', "a", "b");
+  await ask('|= "y"', "a");
+  scans.forget("a");
+  await ask('|= "x"', "a", "b");
+  expect(given).toEqual(["a0", "a1,b0", "a0", "a0,b1"]);
 });
 
 describe("ScanPool.sharedRows", () => {

@@ -8,10 +8,13 @@ import type {
   ScanFunctions,
   ScanKind,
   ScanOptions,
+  ScanPlan,
+  ScanTask,
   SegmentScanner,
   SharedTask,
   TaskOf,
 } from "@skald/contracts";
+import { findingsKey } from "@skald/logql";
 import type { WorkerPool } from "@skald/runtime";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
@@ -24,6 +27,7 @@ import {
 } from "./jobs.js";
 import type { CountDayTask, DayCount } from "./scans/counting-catalog.js";
 import { type ImagedRef, placeOf } from "./source/cache.js";
+import { KeptFindings } from "./source/kept-findings.js";
 import { maskBytes, shareMask, uniteMasks } from "./source/row-mask.js";
 import { refsOf, sourcesOf, withRefs } from "./source/source.js";
 
@@ -55,6 +59,9 @@ export class ScanPool implements SegmentScanner<LocalRef> {
       if (reason === "evict") this.#pool.broadcast("forget", { path: place });
     },
   });
+
+  /** What scans found in segments. */
+  readonly #findings = new KeptFindings();
 
   /** Indexes that a thread decodes now for several threads, by place. */
   readonly #decoding = new Map<string, Promise<unknown>>();
@@ -186,20 +193,30 @@ export class ScanPool implements SegmentScanner<LocalRef> {
   /** Makes every thread close the file of a deleted segment, which takes a descriptor and its place on disk until then. */
   forget(path: string): void {
     this.#images.delete(path);
+    this.#findings.forget(path);
     this.#pool.broadcast("forget", { path });
   }
 
-  /** Runs a scan on a thread. Its sources come with the indexes that threads have decoded before. */
+  /** Runs a scan on a thread. Its sources come with the indexes that threads have decoded, and what they have found, before. */
   #scan<K extends ScanKind>(
     kind: K,
     task: TaskOf<K, LocalRef>,
     options: ScanOptions,
   ): Promise<ThreadAnswer<K>> {
+    const plan = kind === "scan" ? (task as ScanTask<ScanPlan, LocalRef>).plan : undefined;
+    const key = plan === undefined || "log" in plan ? undefined : findingsKey(plan);
     const refs = refsOf<LocalRef>(task).map((ref): ImagedRef => {
-      const image = ref.kind === "segment" ? this.#images.get(placeOf(ref)) : undefined;
-      return image === undefined ? ref : { ...ref, image };
+      if (ref.kind === "head") return ref;
+      const place = placeOf(ref);
+      const image = this.#images.get(place);
+      const findings = key === undefined ? undefined : this.#findings.of(place, key);
+      return {
+        ...ref,
+        ...(image === undefined ? {} : { image }),
+        ...(findings === undefined ? {} : { findings }),
+      };
     });
-    return this.#run(kind, withRefs<K, ImagedRef>(task, refs), options);
+    return this.#run(kind, withRefs<K, ImagedRef>(task, refs), options, key);
   }
 
   /** Throws SlotsMissing when the cache lacks a part of a source that the job needs. */
@@ -207,14 +224,21 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     name: ScanJob,
     payload: unknown,
     { signal, share, background = false }: ScanOptions,
+    key?: string,
   ): Promise<T> {
     const asked = share.cost <= urgentBytes ? "urgent" : "query";
-    const { value, decoded } = await this.#pool.run<ScanReply<T>>(name, payload, {
+    const {
+      value,
+      decoded,
+      found = [],
+    } = await this.#pool.run<ScanReply<T>>(name, payload, {
       lane: background ? "background" : asked,
       share,
       signal,
     });
     for (const { place, image } of decoded) this.#images.set(place, image);
+    if (key !== undefined)
+      for (const { place, findings } of found) this.#findings.add(place, key, findings);
     if (isMissing(value)) throw new SlotsMissing(value.missingSlots);
     return value;
   }

@@ -20,7 +20,7 @@ import {
 } from "@skald/storage";
 import { blocksWithin } from "./dedup/minute-digests.js";
 import { lookOf } from "./scans/matches.js";
-import { MetricScans, measureScan, uncounted } from "./scans/metric.js";
+import { foundBlocks, MetricScans, measureScan, uncounted } from "./scans/metric.js";
 import { cutBlocks, wholeRows } from "./scans/volumes.js";
 import {
   columnsOf,
@@ -63,9 +63,15 @@ export function missingOfScan(
       const columns = keepsEveryRow(plan) ? onlyTimes : columnsOf(first ?? scan.needs);
       return missingIn(view.source, blocksOf(candidates), columns, ref.aheadBytes);
     }
+    const found = foundBlocks(plan, scanned)?.blocks;
     return new MetricScans(plan).split(view).flatMap(({ scan, candidates }) => {
-      const left = uncounted(scan, view, candidates, context);
-      return missingOfNeeds(view.source, blocksOf(left), scan.needs);
+      const left = blocksOf(uncounted(scan, view, candidates, context));
+      const known = left.filter((block) => found?.has(block));
+      const unknown = left.filter((block) => found?.has(block) !== true);
+      return [
+        ...missingIn(view.source, known, onlyTimes),
+        ...missingOfNeeds(view.source, unknown, scan.needs),
+      ];
     });
   });
 }

@@ -1,5 +1,6 @@
 import type { RowSelection } from "@skald/kernels";
 import type { Block, Labels, NeedleFormula, RowSet, TimeSlices } from "@skald/model";
+import type { RowBatch } from "../pipeline/pipeline.js";
 import { keepRows } from "../pipeline/stage/row-sets.js";
 import { type LeafPlan, lastWindowEnd, wantsTimes } from "../plan/plan.js";
 import { type BucketCursor, WindowGrid } from "../plan/window-grid.js";
@@ -7,7 +8,6 @@ import { factsOf } from "../syntax/ast.js";
 import {
   type BlockSummary,
   type ColumnNeeds,
-  forEachSetRow,
   forEachStretch,
   type RunHeader,
   type RunSelection,
@@ -16,6 +16,7 @@ import {
 } from "./block-selection.js";
 import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
 import { FieldSeries } from "./field-columns.js";
+import type { Findings, FindingsWriter, FoundBlock } from "./findings.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
 import {
   metadataMatters,
@@ -24,6 +25,7 @@ import {
   SeriesIndex,
   StreamSeries,
 } from "./series.js";
+import { WindowRows } from "./window-rows.js";
 
 /**
  * Accumulates the rows of one leaf, in memory bounded by the plan. Blocks and sources may come in any order; of rows
@@ -41,8 +43,23 @@ export interface MetricScan {
   addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean;
   /** Whether `addRun` counts a run from its rows, times and bytes alone. */
   countsRun(block: BlockSummary, run: Pick<RunHeader, "minTime" | "maxTime">): boolean;
-  /** Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. */
-  addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void;
+  /**
+   * Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. What the stages make of rows of
+   * the block goes into the findings, where those are given.
+   */
+  addBlock(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    into?: { readonly findings: FindingsWriter; readonly number: number },
+  ): void;
+  /** The same by what an earlier scan found, without lines. Adds nothing and returns false when that is not all that is asked. */
+  addFound(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    found: FoundBlock,
+  ): boolean;
   /** Rows that counted so far. */
   readonly passedRows: number;
   /** What was accumulated; the scan cannot be used afterwards. */
@@ -56,6 +73,8 @@ export interface MetricScan {
 export function startMetricScan(leaf: LeafPlan, check?: () => void): MetricScan {
   return new LeafScan(leaf, check);
 }
+
+type FindingsInto = Parameters<MetricScan["addBlock"]>[3];
 
 const noNumbers = new Float64Array(0);
 const noOffsets = new Uint32Array(0);
@@ -82,6 +101,7 @@ class LeafScan implements MetricScan {
   readonly #irregular: RowSelection = { rows: new Uint32Array(0), count: 0 };
   readonly #regular: RowSelection = { rows: new Uint32Array(0), count: 0 };
   readonly #streams: StreamSeries;
+  readonly #foundSeries = new Map<readonly Labels[], (place: number) => number>();
   /** True when rows can be counted without running the pipeline. */
   readonly #isPlain: boolean;
   /** The names of the run that was counted last, because comparing names takes longer than counting a run. */
@@ -139,13 +159,32 @@ class LeafScan implements MetricScan {
     return this.#runCursor(baseNs).covers(minTime, maxTime);
   }
 
-  addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void {
+  addBlock(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    into?: FindingsInto,
+  ): void {
     const cursor = this.#grid.cursor(block.baseNs);
     if (this.#isPlain && !metadataMatters(block.metadataNames(), this.#leaf.grouping)) {
       this.#addPlain(block, streams, selection, cursor);
     } else {
-      this.#addThroughPipeline(block, streams, selection, cursor);
+      this.#addThroughPipeline(block, streams, { ...selection, into }, cursor);
     }
+  }
+
+  addFound(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    found: FoundBlock,
+  ): boolean {
+    const windowRows = this.#windowRows;
+    windowRows.select(block, selection, this.#grid.cursor(block.baseNs));
+    const batch = found.batchOf(windowRows);
+    if (batch === undefined) return false;
+    this.#addBatch(batch, this.#seriesIn(found.findings), block, streams);
+    return true;
   }
 
   get passedRows(): number {
@@ -251,10 +290,24 @@ class LeafScan implements MetricScan {
     this.#cells.value[cell]! += offsets[to]! - offsets[from]!;
   }
 
+  /** The series of the leaf by place in the labels of findings. */
+  #seriesIn({ labels }: Findings): (place: number) => number {
+    let known = this.#foundSeries.get(labels);
+    if (known === undefined) {
+      const series: number[] = [];
+      known = (place) => {
+        series[place] ??= this.#index.find(labels[place]!);
+        return series[place]!;
+      };
+      this.#foundSeries.set(labels, known);
+    }
+    return known;
+  }
+
   #addThroughPipeline(
     block: Block,
     streams: StreamLabels,
-    selection: RunSelection,
+    selection: RunSelection & { readonly into?: FindingsInto | undefined },
     cursor: BucketCursor,
   ): void {
     const windowRows = this.#windowRows;
@@ -265,7 +318,12 @@ class LeafScan implements MetricScan {
     if (windowRows.count === 0) return;
     const view = this.#fields?.view(block, streams, windowRows);
     if (view === undefined || this.#fields === undefined) {
-      this.#addRows(this.#pipeline, block, streams, windowRows);
+      const batch = this.#addRows(this.#pipeline, block, streams, windowRows);
+      const { into } = selection;
+      if (into === undefined || mayPass !== undefined) return;
+      const { number, findings } = into;
+      const place = { number, rowCount: block.rowCount };
+      findings.add(place, windowRows, batch, this.#pipeline.seriesOf, this.#index.labels);
       return;
     }
     const { irregular } = block.facts!.fields!;
@@ -296,8 +354,18 @@ class LeafScan implements MetricScan {
     block: Block,
     streams: StreamLabels,
     selection: Readonly<RowSelection>,
-  ): void {
+  ): RowBatch {
     const batch = pipeline.process(block, streams, selection);
+    this.#addBatch(batch, pipeline.seriesOf, block, streams);
+    return batch;
+  }
+
+  #addBatch(
+    batch: RowBatch,
+    seriesOf: (id: number) => number,
+    block: Block,
+    streams: StreamLabels,
+  ): void {
     this.#streamKeys.start(block, streams);
     const { mode } = this.#leaf;
     const needsTimes = keepsEnd(mode) || (mode === "samples" && wantsTimes(this.#leaf));
@@ -306,7 +374,7 @@ class LeafScan implements MetricScan {
       count: batch.count,
       rows: batch.rows,
       series: batch.series,
-      seriesOf: pipeline.seriesOf,
+      seriesOf,
       bucketOfRow: this.#windowRows.bucketOfRow,
       values: batch.values ?? noNumbers,
       times: needsTimes ? block.timestamps() : noNumbers,
@@ -379,96 +447,5 @@ function forEachBucket(
     while (end < to && times[end]! >= low && times[end]! < high) end++;
     if (cursor.bucket >= 0) visit(cursor.bucket, first, end);
     first = end;
-  }
-}
-
-/** Whether the bit of any row of `from .. to)` is set. */
-function hasSetRow(words: Uint32Array, from: number, to: number): boolean {
-  for (let at = from >> 5; at * 32 < to; at++) {
-    let word = words[at]!;
-    if (at === from >> 5) word &= -1 << (from & 31);
-    if (to - at * 32 < 32) word &= 2 ** (to - at * 32) - 1;
-    if (word !== 0) return true;
-  }
-  return false;
-}
-
-/** The rows of a block that lie in a window of the leaf, ascending, each with its bucket. Reused block by block. */
-class WindowRows {
-  count = 0;
-  rows = new Uint32Array(0);
-  /** By row number, not by position. */
-  bucketOfRow = new Uint32Array(0);
-
-  /** Selects the rows of the runs without the excluded ones. Reads timestamps only of runs that cross an edge. */
-  select(block: Block, selection: RunSelection, cursor: BucketCursor): void {
-    this.#reset(block);
-    forEachStretch(block, selection, (run, from, to) => {
-      const { minTime, maxTime } = block.runs;
-      if (cursor.covers(minTime[run]!, maxTime[run]!)) {
-        if (cursor.bucket >= 0) this.#addAll(from, to, cursor.bucket);
-      } else {
-        this.#addByTime(from, to, block.timestamps(), cursor);
-      }
-    });
-  }
-
-  /** The same, of the rows whose bit is set in `words`: other rows cannot pass. */
-  selectSome(
-    block: Block,
-    selection: RunSelection,
-    cursor: BucketCursor,
-    words: Uint32Array,
-  ): void {
-    this.#reset(block);
-    const { rows, bucketOfRow } = this;
-    let times: Float64Array | undefined;
-    const add = (row: number) => {
-      if (times !== undefined) {
-        const time = times[row]!;
-        if (time < cursor.low || time >= cursor.high) cursor.seek(time);
-        if (cursor.bucket < 0) return;
-      }
-      bucketOfRow[row] = cursor.bucket;
-      rows[this.count++] = row;
-    };
-    forEachStretch(block, selection, (run, from, to) => {
-      const { minTime, maxTime } = block.runs;
-      const isInOne = cursor.covers(minTime[run]!, maxTime[run]!);
-      if (isInOne && cursor.bucket < 0) return;
-      times = isInOne || !hasSetRow(words, from, to) ? undefined : block.timestamps();
-      if (isInOne || times !== undefined) forEachSetRow(words, from, to, add);
-    });
-  }
-
-  #reset({ rowCount }: Block): void {
-    this.count = 0;
-    if (this.rows.length >= rowCount) return;
-    this.rows = new Uint32Array(rowCount);
-    this.bucketOfRow = new Uint32Array(rowCount);
-  }
-
-  #addAll(from: number, to: number, bucket: number): void {
-    let { count } = this;
-    for (let row = from; row < to; row++) this.rows[count++] = row;
-    this.bucketOfRow.fill(bucket, from, to);
-    this.count = count;
-  }
-
-  #addByTime(from: number, to: number, times: Float64Array, cursor: BucketCursor): void {
-    const { rows, bucketOfRow } = this;
-    let { count } = this;
-    let { bucket, low, high } = cursor;
-    for (let row = from; row < to; row++) {
-      const time = times[row]!;
-      if (time < low || time >= high) {
-        cursor.seek(time);
-        ({ bucket, low, high } = cursor);
-      }
-      if (bucket < 0) continue;
-      rows[count++] = row;
-      bucketOfRow[row] = bucket;
-    }
-    this.count = count;
   }
 }

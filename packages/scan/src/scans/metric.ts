@@ -1,6 +1,9 @@
-import type { Measured, ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
+import type { Measured, ScanOutcome, ScanPlan, ScanSource, ScanTask } from "@skald/contracts";
 import {
   combineMetricPartials,
+  FindingsWriter,
+  FoundBlock,
+  findingsKey,
   type LeafPlan,
   type LogPlan,
   type MetricPartial,
@@ -10,9 +13,21 @@ import {
   startLogScan,
   startMetricScan,
 } from "@skald/logql";
-import { emptyReadStats, type NeedleFormula, type ReadStats, type RunTable } from "@skald/model";
+import {
+  emptyReadStats,
+  type NeedleFormula,
+  type ReadStats,
+  type RunTable,
+  type SegmentRef,
+} from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
-import { BlockReader, readsLines, type ScanContext } from "../source/block-reader.js";
+import {
+  BlockReader,
+  onlyTimestamps,
+  readsLines,
+  type ScanContext,
+} from "../source/block-reader.js";
+import { type ImagedRef, placeOf } from "../source/cache.js";
 import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
@@ -38,20 +53,23 @@ export function scanMetric(
   const scans = new MetricScans(plan, context.check);
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
-  for (const view of views) {
+  for (const [i, view] of views.entries()) {
+    const findings = foundBlocks(plan, task.sources[i]!);
     const scan = scans.unfiltered;
     if (scan !== undefined) {
       // Making a candidate takes longer than counting a run.
       const isCounted = runCounter(scan, view, context);
       const candidates = candidatesOf(view, rangeOf(plan), { stats, isCounted });
-      readCandidates({ plan, scan, candidates }, view, stats, context);
-      continue;
+      readCandidates({ plan, scan, candidates, findings }, view, stats, context);
+    } else {
+      for (const part of scans.split(view, stats)) {
+        const left = uncounted(part.scan, view, part.candidates, context);
+        stats.countedBlocks += part.candidates.length - left.length;
+        const own = part.plan === plan ? findings : undefined;
+        readCandidates({ ...part, candidates: left, findings: own }, view, stats, context);
+      }
     }
-    for (const { plan, scan, candidates: own } of scans.split(view, stats)) {
-      const left = uncounted(scan, view, own, context);
-      stats.countedBlocks += own.length - left.length;
-      readCandidates({ plan, scan, candidates: left }, view, stats, context);
-    }
+    findings?.give(context);
   }
   const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
   stats.postFilterLines = scans.passedRows;
@@ -60,28 +78,82 @@ export function scanMetric(
 }
 
 function readCandidates(
-  { plan, scan, candidates }: ScanPart,
+  { plan, scan, candidates, findings }: ScanPart & { readonly findings: FoundBlocks | undefined },
   view: SourceView,
   stats: ReadStats,
   context: ScanContext,
 ): void {
+  const { source, streams } = view;
+  const isFound = (candidate: Candidate) => findings?.blocks.has(candidate.block) === true;
+  const unknown = findings === undefined ? candidates : candidates.filter((one) => !isFound(one));
   if (candidates.length === 0) return;
-  const reader = new BlockReader(view.source, scan.needs, candidates, context.memory);
+  const reader = new BlockReader(source, scan.needs, unknown, context.memory);
+  const times = new BlockReader(source, onlyTimestamps, candidates.filter(isFound), context.memory);
+  const { writer } = findings ?? {};
   try {
     for (const candidate of candidates) {
       context.check();
+      const { block: number } = candidate;
+      const selection = selectionOf(view, candidate);
+      const found = findings?.blocks.get(number);
+      if (found !== undefined) {
+        if (refuses(found, source.runs(number), candidate)) continue;
+        if (scan.addFound(times.read(number), streams, selection, found)) {
+          countRead(stats, view, candidate, false);
+          continue;
+        }
+        reader.want([candidate]);
+      }
+      const lines = reader.readsLines(number);
+      const into = lines && writer !== undefined ? { findings: writer, number } : undefined;
       try {
-        scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
+        scan.addBlock(reader.read(number), streams, selection, into);
       } catch (error) {
         throw withAllLabels(error, { plan, view, candidate, context });
       }
-      const lines = reader.readsLines(candidate.block);
       countRead(stats, view, candidate, lines);
       if (lines) stats.wantedBytes += candidate.lineBytes;
     }
   } finally {
-    stats.compressedBytes += reader.readBytes;
+    stats.compressedBytes += reader.readBytes + times.readBytes;
     reader.close();
+    times.close();
+  }
+}
+
+/** Whether no row of a candidate passes the stages. */
+function refuses(found: FoundBlock, { rowStart }: RunTable, { runs }: Candidate): boolean {
+  return runs.every((run) => found.refuses(rowStart[run]!, rowStart[run + 1]!));
+}
+
+/** The findings of a source; undefined where rows may still be added, or have a label that a query gives them. */
+export function foundBlocks(
+  plan: LeafPlan,
+  { ref, tenantLabel }: ScanSource<ImagedRef>,
+): FoundBlocks | undefined {
+  if (ref.kind === "head" || tenantLabel !== undefined || findingsKey(plan) === undefined)
+    return undefined;
+  return new FoundBlocks(ref);
+}
+
+/** What is known of the blocks of a segment for the stages of a scan, and what the scan finds. */
+class FoundBlocks {
+  readonly blocks = new Map<number, FoundBlock>();
+  readonly writer = new FindingsWriter();
+  readonly #ref: SegmentRef;
+
+  constructor(ref: ImagedRef & SegmentRef) {
+    this.#ref = ref;
+    for (const findings of ref.findings ?? []) {
+      findings.blocks.forEach((block, at) => {
+        this.blocks.set(block, new FoundBlock(findings, at));
+      });
+    }
+  }
+
+  give({ onFindings }: ScanContext): void {
+    const findings = this.writer.finish();
+    if (findings !== undefined) onFindings?.(placeOf(this.#ref), findings);
   }
 }
 

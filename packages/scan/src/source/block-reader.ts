@@ -1,4 +1,4 @@
-import type { BlockStreams, ColumnNeeds } from "@skald/logql";
+import type { BlockStreams, ColumnNeeds, Findings } from "@skald/logql";
 import { type Block, type BytesColumn, type MetadataColumn, paddingBytes } from "@skald/model";
 import {
   type BlockRange,
@@ -32,6 +32,8 @@ export interface ScanContext {
   readonly memory?: ScanMemory;
   /** Where blocks of small log queries are kept, if at all. */
   readonly kept?: KeptBlocks;
+  /** Takes what a scan found in the blocks of a segment, for scans with the same stages. */
+  readonly onFindings?: (place: string, findings: Findings) => void;
 }
 
 /** The needs of a scan that looks at times alone. */

@@ -1,3 +1,4 @@
+import type { Findings } from "@skald/logql";
 import { errorCodeOf, type SegmentRef } from "@skald/model";
 import {
   corruptSegmentOf,
@@ -18,8 +19,11 @@ export interface OpenedImage {
   readonly image: SharedArrayBuffer;
 }
 
-/** A reference as it goes to a thread: with the index that another thread has decoded. */
-export type ImagedRef = LocalRef & { readonly image?: SharedArrayBuffer };
+/** A reference as it goes to a thread: with the index that another thread has decoded, and what scans with the same stages found. */
+export type ImagedRef = LocalRef & {
+  readonly image?: SharedArrayBuffer;
+  readonly findings?: readonly Findings[];
+};
 
 interface SourceCacheOptions {
   readonly maxOpenSegments: number;

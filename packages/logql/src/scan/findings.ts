@@ -1,0 +1,217 @@
+import type { RowSelection } from "@skald/kernels";
+import type { Labels } from "@skald/model";
+import type { RowBatch } from "../pipeline/pipeline.js";
+import type { LeafPlan } from "../plan/plan.js";
+import { factsOf } from "../syntax/ast.js";
+import { printLabelFilter } from "../syntax/print-filter.js";
+import { printStage } from "../syntax/stages.js";
+
+/**
+ * What the stages of a leaf made of rows of some blocks: which passed, in which series, with which values. Sealed blocks never change, so
+ * that it holds for every later scan with the same stages. Plain data in shared memory.
+ */
+export interface Findings {
+  /** Numbers of the blocks in their segment. */
+  readonly blocks: Uint32Array;
+  /** Where the words of each block begin, and the end: a bit for each of its rows. */
+  readonly wordStart: Uint32Array;
+  /** The rows that went through the stages. */
+  readonly seen: Uint32Array;
+  /** Those of them that passed. */
+  readonly passed: Uint32Array;
+  /** Where the passed rows of each block begin, and the end. */
+  readonly passedStart: Uint32Array;
+  /** Places in `labels` by passed row; empty when there is one series. */
+  readonly series: Uint16Array;
+  /** By passed row, if the leaf unwraps. */
+  readonly values: Float64Array;
+  /** Label sets of series. */
+  readonly labels: readonly Labels[];
+}
+
+/**
+ * Names what the findings of a leaf depend on besides the block. Undefined for a leaf that needs more of a row than findings tell, or
+ * that finds something else with each query: templates may ask for the time.
+ */
+export function findingsKey(leaf: LeafPlan): string | undefined {
+  const { stages, unwrap, grouping, extract, mode } = leaf;
+  if (mode === "bytes" || stages.some((stage) => factsOf(stage).hasTemplate)) return undefined;
+  const filters = unwrap?.filters.map(printLabelFilter);
+  return JSON.stringify([stages.map(printStage), { ...unwrap, filters }, grouping, extract]);
+}
+
+/** Scans that read the lines of fewer blocks leave nothing: they are fast anyway. */
+const minBlocks = 4;
+const maxSeries = 2 ** 16;
+/** Bytes of passed rows that one scan collects. */
+const maxPassedBytes = 8 * 1024 * 1024;
+const seriesBytes = Uint16Array.BYTES_PER_ELEMENT;
+
+interface FoundRows {
+  readonly block: number;
+  readonly seen: Uint32Array;
+  readonly passed: Uint32Array;
+  readonly series: Uint16Array;
+  readonly values: Float64Array;
+}
+
+/** Collects what a scan of a leaf finds in the blocks of one source. */
+export class FindingsWriter {
+  #blocks: FoundRows[] = [];
+  #labels: Labels[] = [];
+  /** Places in `#labels` by series of the scan. */
+  #places: number[] = [];
+  #passed = 0;
+  #isFull = false;
+
+  /** Takes what became of the rows of a block. `seriesOf` and `labels` tell the series of the scan, and their labels. */
+  add(
+    block: { readonly number: number; readonly rowCount: number },
+    seen: Readonly<RowSelection>,
+    { count, rows, series, values }: RowBatch,
+    seriesOf: (id: number) => number,
+    labels: readonly Labels[],
+  ): void {
+    this.#passed += count;
+    const bytes =
+      this.#passed * (seriesBytes + (values === undefined ? 0 : values.BYTES_PER_ELEMENT));
+    this.#isFull ||= bytes > maxPassedBytes;
+    if (this.#isFull) return;
+    const places = new Uint16Array(count);
+    for (let i = 0; i < count; i++) {
+      const own = seriesOf(series[i]!);
+      this.#places[own] ??= this.#labels.push(labels[own]!) - 1;
+      places[i] = this.#places[own]!;
+    }
+    this.#isFull = this.#labels.length > maxSeries;
+    this.#blocks.push({
+      block: block.number,
+      seen: bitsOf(seen, block.rowCount),
+      passed: bitsOf({ rows, count }, block.rowCount),
+      series: places,
+      values: values?.slice(0, count) ?? new Float64Array(0),
+    });
+  }
+
+  /** Undefined when it is too little, or too much, to be kept. */
+  finish(): Findings | undefined {
+    const blocks = this.#blocks;
+    if (this.#isFull || blocks.length < minBlocks) return undefined;
+    const isOne = this.#labels.length < 2;
+    return {
+      ...{ blocks: share(Uint32Array, [Uint32Array.from(blocks, ({ block }) => block)]) },
+      wordStart: startsOf(blocks.map(({ seen }) => seen.length)),
+      seen: share(
+        Uint32Array,
+        blocks.map(({ seen }) => seen),
+      ),
+      passed: share(
+        Uint32Array,
+        blocks.map(({ passed }) => passed),
+      ),
+      passedStart: startsOf(blocks.map(({ series }) => series.length)),
+      series: share(Uint16Array, isOne ? [] : blocks.map(({ series }) => series)),
+      values: share(
+        Float64Array,
+        blocks.map(({ values }) => values),
+      ),
+      labels: this.#labels,
+    };
+  }
+}
+
+type Column = Uint16Array | Uint32Array | Float64Array;
+
+/** Puts parts of a column together in shared memory. */
+function share<T extends Column>(
+  type: { new (buffer: SharedArrayBuffer): T; readonly BYTES_PER_ELEMENT: number },
+  parts: readonly T[],
+): T {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const column = new type(new SharedArrayBuffer(length * type.BYTES_PER_ELEMENT));
+  let at = 0;
+  for (const part of parts) {
+    column.set(part, at);
+    at += part.length;
+  }
+  return column;
+}
+
+function startsOf(lengths: readonly number[]): Uint32Array {
+  const starts = new Uint32Array(lengths.length + 1);
+  lengths.forEach((length, i) => {
+    starts[i + 1] = starts[i]! + length;
+  });
+  return share(Uint32Array, [starts]);
+}
+
+function bitsOf({ rows, count }: Readonly<RowSelection>, rowCount: number): Uint32Array {
+  const words = new Uint32Array((rowCount + 31) >>> 5);
+  for (let i = 0; i < count; i++) words[rows[i]! >> 5]! |= 1 << (rows[i]! & 31);
+  return words;
+}
+
+/** Memory of findings. */
+export function findingsBytes({ labels, ...columns }: Findings): number {
+  const pairs = labels.reduce((sum, { names }) => sum + 1 + names.length, 0);
+  return Object.values(columns).reduce((sum, { byteLength }) => sum + byteLength, pairs * 100);
+}
+
+/** What is known of one block. */
+export class FoundBlock {
+  readonly findings: Findings;
+  readonly #at: number;
+
+  constructor(findings: Findings, at: number) {
+    this.findings = findings;
+    this.#at = at;
+  }
+
+  /** Whether all of the rows from .. to - 1 are known not to pass. */
+  refuses(from: number, to: number): boolean {
+    const { wordStart, seen, passed } = this.findings;
+    const first = wordStart[this.#at]!;
+    for (let word = from >> 5; word * 32 < to; word++) {
+      const below = word * 32 < from ? ~(-1 << (from & 31)) : 0;
+      const above = to - word * 32 < 32 ? -1 << (to & 31) : 0;
+      const refused = seen[first + word]! & ~passed[first + word]!;
+      if ((refused | below | above) !== -1) return false;
+    }
+    return true;
+  }
+
+  /** Those of the rows that pass, with places in `labels` as their series; undefined when some of the rows are not known. */
+  batchOf({ rows, count }: Readonly<RowSelection>): RowBatch | undefined {
+    const { wordStart, seen, passed, passedStart, series, values } = this.findings;
+    const first = wordStart[this.#at]!;
+    const found = {
+      count: 0,
+      rows: new Uint32Array(count),
+      series: new Uint32Array(count),
+      ...(values.length === 0 ? {} : { values: new Float64Array(count) }),
+    };
+    let word = 0;
+    let rank = passedStart[this.#at]!;
+    for (let i = 0; i < count; i++) {
+      const row = rows[i]!;
+      const own = row >> 5;
+      const bit = 1 << (row & 31);
+      if ((seen[first + own]! & bit) === 0) return undefined;
+      if ((passed[first + own]! & bit) === 0) continue;
+      while (word < own) rank += countBits(passed[first + word++]!);
+      const at = rank + countBits(passed[first + own]! & (bit - 1));
+      found.rows[found.count] = row;
+      if (series.length > 0) found.series[found.count] = series[at]!;
+      if (found.values !== undefined) found.values[found.count] = values[at]!;
+      found.count++;
+    }
+    return found;
+  }
+}
+
+/** Hacker's Delight, figure 5-2. */
+function countBits(word: number): number {
+  let bits = word - ((word >>> 1) & 0x55555555);
+  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
+  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}

@@ -1,0 +1,139 @@
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { type Findings, mergeMetricPartials } from "@skald/logql";
+import { openSegmentFile } from "@skald/storage";
+import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
+import { type Source, segmentSource } from "../source/source.js";
+import { contextOf, countReads, leafOf } from "../testing/scans.js";
+import { makeDirectory, makeSegment, row } from "../testing/sources.js";
+import { scanMetric } from "./metric.js";
+
+const directory = makeDirectory();
+const closers: (() => void)[] = [];
+afterAll(() => {
+  for (const close of closers) close();
+  directory.remove();
+});
+const ms = 1_000_000;
+const rowCount = 600;
+
+const pattern = "| pattern `<_>=<method> <_>=<status> <_>`";
+const queries = [
+  'sum by (app) (count_over_time({app=~".+"} |= "GET" [100ms]))',
+  'sum(count_over_time({app="a"} |~ "status=5[0-9]" != "x7" [50ms]))',
+  `sum by (status) (count_over_time({app=~".+"} ${pattern} [100ms]))`,
+  `sum by (status, app) (count_over_time({app=~"b|c"} ${pattern} | status != "200" [70ms]))`,
+  'sum by (method) (count_over_time({app=~".+"} | regexp "m=(?P<method>[A-Z]+)" [100ms]))',
+  'sum by (status) (count_over_time({app=~".+"} | logfmt | took > 20ms [100ms]))',
+  'count_over_time({app="a"} | logfmt | trace="t1" [100ms])',
+  'sum without (took, n) (count_over_time({app=~".+"} | logfmt | status="500" [100ms]))',
+  'sum by (app) (sum_over_time({app=~".+"} | logfmt | unwrap n | __error__="" [100ms]))',
+  'avg_over_time({app=~".+"} | logfmt | unwrap duration(took) | __error__="" [100ms]) by (status)',
+  'first_over_time({app=~".+"} | logfmt | unwrap n | __error__="" [100ms]) by (app)',
+  'quantile_over_time(0.9, {app=~".+"} | logfmt | unwrap n | __error__="" [100ms]) by (app)',
+  'count_over_time({app=~".+"} |= "status=5000" [100ms])',
+  'sum by (app) (rate_counter({app=~".+"} | logfmt | unwrap n | __error__="" [100ms]))',
+];
+const unkept = [
+  'sum_over_time({app=~".+"} | logfmt | unwrap n [100ms])',
+  'sum by (app) (bytes_over_time({app=~".+"} |= "GET" [100ms]))',
+  'count_over_time({app=~".+"} | line_format "{{.app}}{{__timestamp__}}" |= "a1" [100ms])',
+];
+
+function randomLine(random: Random): string {
+  const status = [200, 200, 404, 500][random(4)];
+  const n = random(20) === 0 ? "odd" : random(1000) / 10;
+  const method = ["GET", "POST", "PUT"][random(3)];
+  return `m=${method} status=${status} took=${random(90)}ms n=${n} x${random(9)}${" ".repeat(random(20_000))}`;
+}
+
+function segmentOf(random: Random, id: string): Source {
+  const rows = Array.from({ length: rowCount }, (_, i) => {
+    const made = row("abc"[random(3)]!, (i - (i % 3)) * ms, randomLine(random));
+    return random(3) === 0 ? { ...made, metadata: { trace: `t${random(3)}` } } : made;
+  });
+  const { segment, close } = openSegmentFile(makeSegment(directory.path, rows, { id }));
+  closers.push(close);
+  return segmentSource(segment);
+}
+
+/** The answer to a query with what earlier scans found, and what this one finds. */
+function scan(query: string, source: Source, findings: readonly Findings[], options: object = {}) {
+  const { from = 0, to = rowCount * ms, ...scanned } = options as { from?: number; to?: number };
+  const leaf = leafOf(query, { from, to, stepNs: 100_000_000n });
+  const location = { kind: "file", path: "p" };
+  const ref = { ...source, location, findings } as never;
+  const made: Findings[] = [];
+  const context = { ...contextOf(), onFindings: (_: string, one: Findings) => made.push(one) };
+  const task = { plan: leaf, sources: [{ ref, sequence: 0, ...scanned }] };
+  try {
+    const { partial } = scanMetric(task, () => source, context);
+    return { answer: mergeMetricPartials(leaf, [partial]), made };
+  } catch (error) {
+    return { answer: (error as Error).message, made };
+  }
+}
+
+function randomMask(random: Random, { blockCount, runs }: Source) {
+  const blocks = Uint32Array.from({ length: blockCount }, (_, block) => block);
+  const rows = Array.from(blocks, (block) => {
+    const count = runs(block).rowStart.at(-1)!;
+    const all = Uint32Array.from({ length: count }, (_, i) => i);
+    return all.filter(() => random(4) === 0);
+  });
+  return { blocks, rows };
+}
+
+it("scans with findings of others answer as scans without, whatever their ranges, streams and masks", () => {
+  for (let run = 0; run < testRuns(4); run++) {
+    const random = seededRandom(testSeed() * 1000 + run);
+    const source = segmentOf(random, `s${run}`);
+    for (const query of [...queries, ...unkept]) {
+      const findings: Findings[] = [];
+      for (let i = 0; i < 6; i++) {
+        const from = random(2) * random(rowCount) * ms;
+        const to = from + (1 + random(rowCount)) * ms;
+        const mask = random(3) === 0 ? { mask: randomMask(random, source) } : {};
+        const options = random(3) === 0 ? mask : { from, to, ...mask };
+        const app = ["a", "b", ".+"][random(3)];
+        const asked = query.replace(/app=~?"[^"]*"/, `app=~"${app}"`);
+        const found = scan(asked, source, findings, options);
+        expect([asked, found.answer]).toEqual([asked, scan(asked, source, [], options).answer]);
+        findings.push(...found.made);
+      }
+    }
+  }
+});
+
+describe("a query whose stages ran over the blocks before", () => {
+  const source = segmentOf(seededRandom(1), "known");
+
+  it.each(queries)("%s reads no line", (query) => {
+    const { made, answer } = scan(query, source, []);
+    const { source: spied, lines } = countReads(source);
+    expect(scan(query, spied, made)).toEqual({ answer, made: [] });
+    expect([made.length, lines]).toEqual([1, []]);
+  });
+
+  it.each(unkept)("%s leaves nothing, for its error, bytes or template", (query) => {
+    expect(scan(query, source, []).made).toEqual([]);
+  });
+
+  it("serves other steps and functions with the same stages, and no other stages", () => {
+    const byStatus = queries[2];
+    const { made } = scan(byStatus!, source, []);
+    const read = (query: string) => {
+      const { source: spied, lines } = countReads(source);
+      scan(query, spied, made);
+      return lines.length;
+    };
+    expect(read(byStatus!.replace("[100ms]", "[30ms]").replace('".+"', '"b"'))).toBe(0);
+    expect(read(byStatus!.replace("count_over_time", "rate"))).toBe(0);
+  });
+
+  it("leaves nothing when it reads few blocks, or gives rows a label of its own", () => {
+    const [query] = queries;
+    expect(scan(query!, source, [], { part: { from: 0, to: 0.1 } }).made).toEqual([]);
+    expect(scan(query!, source, [], { tenantLabel: "t" }).made).toEqual([]);
+    expect(scan(query!, source, []).made).toHaveLength(1);
+  });
+});
