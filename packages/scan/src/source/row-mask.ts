@@ -85,57 +85,104 @@ interface TimedRows {
   block(block: number): Pick<Block, "timestamps">;
 }
 
+/** What minutes to leave out make of the blocks of a source. */
+export interface SkippedRows {
+  /** By block, a flag for each run: 1 where all of its rows are left out. */
+  readonly runs: ReadonlyMap<number, Uint8Array>;
+  /** Rows of other runs. */
+  readonly mask: RowMask;
+}
+
 /**
  * Names the rows of some streams, in some blocks, that lie in minutes to leave out. Times are read only where a minute's edge cuts a
  * run.
  */
 export function skipRows(
   source: TimedRows,
-  { all, some }: SkippedMinutes,
+  skipped: SkippedMinutes,
   selected: Uint32Array,
   blocks: BlockRange,
-): RowMask {
-  const everywhere = new Set<number>();
-  for (let i = 0; i < all.length; i += 2) {
-    for (let minute = all[i]!; minute < all[i + 1]!; minute++) everywhere.add(minute);
-  }
-  const byStream = numberMinutes(some);
-  const first = firstMinute(source.baseNs);
-  const own = new Map<number, ReadonlyMap<number, number> | undefined>();
-  for (const stream of selected) own.set(stream, byStream.get(streamKey(source.streams, stream)));
-  const found = new FoundRows();
+): SkippedRows {
+  const minutes = new MinuteFlags(source, skipped, selected);
+  const isSelected = new Uint8Array(source.streams.count);
+  for (const one of selected) isSelected[one] = 1;
+  const runs = new Map<number, Uint8Array>();
+  const cut = new FoundRows();
   for (let block = blocks.from; block < blocks.to; block++) {
-    const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
+    const table = source.runs(block);
+    const { count, stream, rowStart, minTime, maxTime } = table;
+    let flags: Uint8Array | undefined;
     for (let run = 0; run < count; run++) {
-      if (!own.has(stream[run]!)) continue;
-      const minutes = own.get(stream[run]!);
-      const isSkipped = (minute: number) => everywhere.has(minute) || minutes?.has(minute) === true;
-      const cover = coverOf(isSkipped, first, minTime[run]!, maxTime[run]!);
+      if (isSelected[stream[run]!] !== 1) continue;
+      const cover = minutes.coverOf(stream[run]!, minTime[run]!, maxTime[run]!);
       if (cover === "none") continue;
-      const times = cover === "all" ? undefined : source.block(block).timestamps();
+      if (cover === "all") {
+        flags ??= new Uint8Array(count);
+        flags[run] = 1;
+        continue;
+      }
+      const times = source.block(block).timestamps();
       for (let row = rowStart[run]!; row < rowStart[run + 1]!; row++) {
-        if (times === undefined || isSkipped(minuteAt(first, times[row]!))) found.add(block, row);
+        if (minutes.has(stream[run]!, times[row]!)) cut.add(block, row);
       }
     }
+    if (flags !== undefined) runs.set(block, flags);
   }
-  return found.mask();
+  return { runs, mask: cut.mask() };
 }
 
-/** How much of a stretch of time lies in minutes to leave out. */
-function coverOf(
-  isSkipped: (minute: number) => boolean,
-  first: number,
-  minTime: number,
-  maxTime: number,
-): "none" | "part" | "all" {
-  const last = Math.floor(maxTime / minuteNs);
-  let skipped = 0;
-  let minutes = 0;
-  for (let minute = Math.floor(minTime / minuteNs); minute <= last; minute++) {
-    minutes++;
-    if (isSkipped((first + minute) >>> 0)) skipped++;
+const minutesPerDay = 24 * 60;
+
+/** Minutes of a source's day to leave out, by stream. */
+class MinuteFlags {
+  /** Of all streams. */
+  readonly #all = new Uint8Array(minutesPerDay);
+  /** Of the selected streams of which more is left out. */
+  readonly #byStream = new Map<number, Uint8Array>();
+
+  constructor(
+    { baseNs, streams }: TimedRows,
+    { all, some }: SkippedMinutes,
+    selected: Uint32Array,
+  ) {
+    const first = firstMinute(baseNs);
+    const placeOf = (minute: number) => (minute - first) >>> 0;
+    for (let i = 0; i < all.length; i += 2) {
+      for (let at = all[i]!; at < all[i + 1]!; at++) this.#set(this.#all, placeOf(at));
+    }
+    if (some.streams.length === 0) return;
+    const byKey = numberMinutes(some);
+    for (const stream of selected) {
+      const own = byKey.get(streamKey(streams, stream));
+      if (own === undefined) continue;
+      const flags = this.#all.slice();
+      for (const minute of own.keys()) this.#set(flags, placeOf(minute));
+      this.#byStream.set(stream, flags);
+    }
   }
-  return skipped === 0 ? "none" : skipped === minutes ? "all" : "part";
+
+  /** Minutes of other days are none of the source. */
+  #set(flags: Uint8Array, minute: number): void {
+    if (minute < minutesPerDay) flags[minute] = 1;
+  }
+
+  #of(stream: number): Uint8Array {
+    return this.#byStream.get(stream) ?? this.#all;
+  }
+
+  has(stream: number, time: number): boolean {
+    return this.#of(stream)[Math.floor(time / minuteNs)] === 1;
+  }
+
+  /** How much of a stretch of time is left out. */
+  coverOf(stream: number, minTime: number, maxTime: number): "none" | "part" | "all" {
+    const flags = this.#of(stream);
+    const first = Math.floor(minTime / minuteNs);
+    const last = Math.floor(maxTime / minuteNs);
+    let skipped = 0;
+    for (let minute = first; minute <= last; minute++) skipped += flags[minute]!;
+    return skipped === 0 ? "none" : skipped === last - first + 1 ? "all" : "part";
+  }
 }
 
 /** The name of a stream among sources: 53 bits of its hash. */

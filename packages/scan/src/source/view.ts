@@ -20,7 +20,7 @@ import {
   type LocalRef,
   type StreamColumn,
 } from "@skald/storage";
-import { countWithin, skipRows, uniteMasks } from "./row-mask.js";
+import { countWithin, emptyMask, skipRows, uniteMasks } from "./row-mask.js";
 import type { Source } from "./source.js";
 
 /** What a plan sees of a source: its streams, its blocks, and the rows to leave out. */
@@ -34,7 +34,9 @@ export interface SourceView {
   readonly selected: Uint32Array;
   /** Some rows are to be left out. */
   readonly hasMask: boolean;
-  /** Rows of a block to leave out, ascending. */
+  /** A flag for each run of a block: 1 where all of its rows are left out. Undefined where there is no such run. */
+  skippedOf(block: number): Uint8Array | undefined;
+  /** Rows of other runs of a block to leave out, ascending. */
   excludedOf(block: number): Uint32Array | undefined;
   /** Counts the rows of a run to leave out. */
   excludedIn(block: number, run: number): number;
@@ -60,9 +62,8 @@ export function viewOf(
   const blocks = blocksOfPart(source, "log" in plan ? undefined : selected, part);
   const byBlock = new Map<number, Uint32Array>();
   const found = skipped && skipRows(source, skipped, selected, blocks);
-  const excluded =
-    mask === undefined || found === undefined ? (mask ?? found) : uniteMasks([mask, found]);
-  excluded?.blocks.forEach((block, i) => {
+  const excluded = uniteMasks([mask ?? emptyMask, found?.mask ?? emptyMask]);
+  excluded.blocks.forEach((block, i) => {
     byBlock.set(block, excluded.rows[i]!);
   });
   return {
@@ -72,7 +73,8 @@ export function viewOf(
     streams: streamLabels(source.streams, tenantLabel),
     streamCount: selected.length,
     selected,
-    hasMask: byBlock.size > 0,
+    hasMask: byBlock.size > 0 || (found?.runs.size ?? 0) > 0,
+    skippedOf: (block) => found?.runs.get(block),
     excludedOf: (block) => byBlock.get(block),
     excludedIn: (block, run) => {
       const rows = byBlock.get(block);
@@ -163,12 +165,17 @@ function candidatesIn(
   const candidates: Candidate[] = [];
   for (const { block, runs: selected } of selectedRuns(view, blocks)) {
     const table = source.runs(block);
-    const { minTime, maxTime } = table;
+    const { minTime, maxTime, rowStart } = table;
+    const skipped = view.skippedOf(block);
     let count = 0;
     let inRange = 0;
     for (let i = 0; i < selected.length; i++) {
       const run = selected[i]!;
       if (maxTime[run]! < from || minTime[run]! >= to) continue;
+      if (skipped?.[run] === 1) {
+        if (stats !== undefined) stats.duplicates += rowStart[run + 1]! - rowStart[run]!;
+        continue;
+      }
       inRange++;
       if (isCounted === undefined || !isCounted(block, run, table)) selected[count++] = run;
     }
@@ -182,7 +189,7 @@ function candidatesIn(
       runs = runs.filter((run) => {
         const excluded = view.excludedIn(block, run);
         if (stats !== undefined) stats.duplicates += excluded;
-        return excluded < table.rowStart[run + 1]! - table.rowStart[run]!;
+        return excluded < rowStart[run + 1]! - rowStart[run]!;
       });
     }
     if (runs.length > 0) candidates.push(candidateOf(block, runs, table));
