@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { makePushBody } from "../packages/testkit/dist/index.js";
-import { builtRuntime } from "../scripts/bootstrap.mjs";
+import { builtRuntime } from "../scripts/runtime.mjs";
 
 const { values: args } = parseArgs({
   options: {

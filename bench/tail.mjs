@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
-import { builtRuntime } from "../scripts/bootstrap.mjs";
+import { builtRuntime } from "../scripts/runtime.mjs";
 
 const { values: args } = parseArgs({
   options: {

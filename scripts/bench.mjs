@@ -2,7 +2,8 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { bootstrap, root } from "./bootstrap.mjs";
+import { bootstrap } from "./bootstrap.mjs";
+import { root } from "./runtime.mjs";
 
 const node = bootstrap();
 const wanted = process.argv.slice(2);

@@ -2,35 +2,9 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { bundle } from "./bundle.mjs";
-
-export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const runtimeVersion = "24.21.0";
-const oldestFastNode = [22, 15];
-
-const name = `node-${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
-const home = join(root, ".runtime");
-const binary = join(
-  home,
-  "node_modules",
-  name,
-  "bin",
-  process.platform === "win32" ? "node.exe" : "node",
-);
-
-/**
- * This Node, or the one that an earlier build fetched; undefined when neither has zstd. With SKALD_NO_RUNTIME=1 it is always
- * this one: nothing is fetched, and a Node without zstd uses a WebAssembly build of it, which is slower.
- *
- * @public for bin/skald
- */
-export function builtRuntime() {
-  if (process.env.SKALD_NO_RUNTIME === "1") return process.execPath;
-  if (atLeast(process.versions.node, oldestFastNode)) return process.execPath;
-  return existsSync(binary) ? binary : undefined;
-}
+import { builtRuntime, home, packageName, root, runtimeVersion } from "./runtime.mjs";
 
 /** The Node to run with: this one when it has zstd, else the pinned one from the npm registry. */
 function findRuntime() {
@@ -50,7 +24,7 @@ function findRuntime() {
     "--no-fund",
     "--loglevel=error",
   ];
-  const { status } = npm([...args, `${name}@${runtimeVersion}`]);
+  const { status } = npm([...args, `${packageName}@${runtimeVersion}`]);
   const fetched = builtRuntime();
   if (status === 0 && fetched !== undefined) return fetched;
   say("could not fetch it: going on with WASM zstd, which is slower");
@@ -141,9 +115,4 @@ function npx(args) {
     stdio: "inherit",
     shell: process.platform === "win32",
   });
-}
-
-function atLeast(version, [major, minor]) {
-  const [a, b] = version.split(".").map(Number);
-  return a > major || (a === major && b >= minor);
 }

@@ -6,10 +6,11 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { bootstrap, root } from "./bootstrap.mjs";
+import { bootstrap } from "./bootstrap.mjs";
 import { startGateway } from "./cluster/gateway.mjs";
 import { takePorts } from "./cluster/ports.mjs";
 import { planServices } from "./cluster/services.mjs";
+import { root } from "./runtime.mjs";
 
 const { values } = parseArgs({
   options: { dir: { type: "string" }, port: { type: "string" }, plan: { type: "string" } },

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { root } from "./bootstrap.mjs";
+import { root } from "./runtime.mjs";
 
 const checks = [
   [process.execPath, ["scripts/check-layers.mjs"]],

@@ -2,7 +2,8 @@
 // real Chromium. A picture above its limit fails.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bootstrap, root } from "./bootstrap.mjs";
+import { bootstrap } from "./bootstrap.mjs";
+import { root } from "./runtime.mjs";
 import { packPng } from "./ui/png.mjs";
 import { withSite } from "./ui/site.mjs";
 

@@ -1,7 +1,8 @@
 // `npm start`: installs and builds what has changed, and runs the single process with the flags.
 import { join } from "node:path";
-import { bootstrap, root } from "./bootstrap.mjs";
+import { bootstrap } from "./bootstrap.mjs";
 import { runNode } from "./run-node.mjs";
+import { root } from "./runtime.mjs";
 
 const parent = process.ppid;
 const node = bootstrap();

@@ -10,7 +10,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import module from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { bootstrap, root } from "./bootstrap.mjs";
+import { bootstrap } from "./bootstrap.mjs";
+import { root } from "./runtime.mjs";
 
 const isDocker = process.argv[2] === "--docker";
 if (isDocker && !dockerAnswers()) {

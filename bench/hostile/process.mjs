@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { builtRuntime } from "../../scripts/bootstrap.mjs";
+import { builtRuntime } from "../../scripts/runtime.mjs";
 
 const root = new URL("../..", import.meta.url).pathname;
 const startTimeoutMs = 60_000;

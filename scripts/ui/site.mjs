@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { chromium } from "playwright-core";
-import { builtRuntime, root } from "../bootstrap.mjs";
+import { builtRuntime, root } from "../runtime.mjs";
 
 /** Starts the built program on a free port, and a browser; runs the function with both, and ends them. */
 export async function withSite(flags, run) {

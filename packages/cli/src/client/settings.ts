@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { parseGoDuration } from "@skald/model";
+import { parseGoDuration } from "@skald/model/units";
 import { Failure, flag, parseHeader, type Values } from "../shell/command.js";
 
 /** Flags of all commands that talk to a server. logcli has the same, under the same names. */
@@ -41,7 +41,9 @@ export const connectionFlags = {
   "max-backoff": flag.text("the longest pause before a repetition", "5s", {
     ...{ env: "CLIENT_MAX_BACKOFF", shown: "DURATION" },
   }),
-  context: flag.text("the context to use, see skald context", "", { shown: "NAME" }),
+  context: flag.text("the context to use, see skald context", "", {
+    ...{ env: "CONTEXT", shown: "NAME" },
+  }),
 } as const;
 
 export type ConnectionFlags = Values<typeof connectionFlags>;

@@ -1,4 +1,4 @@
-import { type SteadyClock, steadyClock } from "@skald/model";
+import { type SteadyClock, steadyClock } from "@skald/model/time";
 import type { Output } from "./command.js";
 
 const barWidth = 30;

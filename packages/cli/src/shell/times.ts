@@ -1,4 +1,6 @@
-import { floorDiv, nsPerMs, nsPerSecond, parseGoDuration, parseRfc3339 } from "@skald/model";
+// By these parts of the model alone: `skald help` needs no regular expressions.
+import { floorDiv, nsPerMs, nsPerSecond, parseRfc3339 } from "@skald/model/time";
+import { parseGoDuration } from "@skald/model/units";
 import { Failure } from "./command.js";
 
 const msPerMinute = 60_000;
@@ -102,6 +104,13 @@ export function parseDuration(flag: string, text: string): bigint {
   if (text === "" || part === undefined || part < 0n)
     throw new Failure("usage", `--${flag}: ${text} is no duration, such as 30s, 1h30m or 7d`);
   return BigInt(weeks ?? 0) * 7n * dayNs + BigInt(days ?? 0) * dayNs + part;
+}
+
+/** A span as the API takes it, in seconds; undefined for an empty text. logcli takes durations of Go, which end with hours. */
+export function spanOf(flag: string, text: string): string | undefined {
+  if (text === "") return undefined;
+  const ns = /^\d+(\.\d+)?$/.test(text) ? undefined : parseDuration(flag, text);
+  return ns === undefined ? text : `${Number(ns / 1_000_000n) / 1000}`;
 }
 
 export const timeFormats = [

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { binSkald, makeFolder, removeFolders, runProgram } from "../testing/server.js";
 
@@ -40,6 +40,18 @@ describe("words that are no flags", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(wanted);
   });
+});
+
+it("one Node runs a command: the one that the build fetched, or else that of the path", async () => {
+  const folder = makeFolder();
+  writeFileSync(join(folder, "node"), "#!/bin/sh\necho the node of the path\n", { mode: 0o755 });
+  const run = (more: NodeJS.ProcessEnv) => {
+    const env = { ...process.env, PATH: `${folder}:/usr/bin:/bin`, ...more };
+    return execFileSync(binSkald, ["help"], { env, encoding: "utf8" });
+  };
+  const isFetched = existsSync(join(dirname(dirname(binSkald)), ".runtime"));
+  expect(run({ SKALD_NO_RUNTIME: "" })).toMatch(isFetched ? /^Usage: skald/ : /of the path/);
+  expect(run({ SKALD_NO_RUNTIME: "1" })).toBe("the node of the path\n");
 });
 
 it("flags of the server are read by the server, and its help names the commands", async () => {
