@@ -1,76 +1,18 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { decodeDoor } from "@skald/push";
 import { Ledger } from "@skald/runtime";
-import { defaultLimits } from "@skald/runtime/config";
-import type { PushLimits } from "../config.js";
-import { PushDoor } from "../http.js";
-import { type Harness, makeHarness, testNowMs, testNowNs } from "../testing/harness.js";
-import { createDoorHandler, type DoorName, tenantOrToken } from "./doors.js";
+import { closeDoors, serveDoor } from "../testing/door-server.js";
+import { makeHarness, testNowMs, testNowNs } from "../testing/harness.js";
+import { tenantOrToken } from "./doors.js";
 
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
-});
-
-interface Served extends Harness {
-  /** Posts a body; returns the status, and the answer as JSON where it is that. */
-  post(
-    body: string | Uint8Array | ReadableStream<Uint8Array>,
-    query?: string,
-    headers?: Record<string, string>,
-  ): Promise<{ status: number; body: unknown; headers: Headers }>;
-}
-
-async function serve(
-  name: DoorName,
-  limits: Partial<PushLimits> = {},
-  { maxReceivedBytes = 64 * 1024 * 1024, ledger = new Ledger(0) } = {},
-): Promise<Served> {
-  const harness = makeHarness(limits);
-  const { ingester } = harness;
-  const keep = ingester.push;
-  // The memory of a push is used again by the next one.
-  ingester.push = (request, options) => keep(structuredClone(request), options);
-  const door = new PushDoor({
-    distributor: harness.distributor,
-    maxReceivedBytes,
-    ledger,
-  });
-  const handle = createDoorHandler(name, {
-    door,
-    limitsOf: () => ({ ...defaultLimits, ...limits }),
-  });
-  const server = createServer((request, response) => {
-    handle(request, response, "t1").catch(() => response.destroy());
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const post: Served["post"] = async (body, query = "", headers = {}) => {
-    const url = `http://127.0.0.1:${port}${query.startsWith("/") ? query : `/x?${query}`}`;
-    const response = await fetch(url, { method: "POST", body, headers, duplex: "half" });
-    const text = await response.text();
-    const isJson = response.headers.get("content-type")?.includes("json") === true;
-    return {
-      status: response.status,
-      body: isJson ? JSON.parse(text) : text,
-      headers: response.headers,
-    };
-  };
-  return Object.assign(harness, { post });
-}
+afterEach(closeDoors);
 
 const now = `"${testNowNs}"`;
 
 describe("lines of JSON over HTTP", () => {
   it("are stored as they came, with the labels that are named", async () => {
-    const { post, stored } = await serve("json_lines");
+    const { post, stored } = await serveDoor("json_lines");
     const line = `{"_time":${now},"app":"a","n":12345678901234567890}`;
     expect(await post(`${line}\n`, "_stream_fields=app")).toMatchObject({ status: 204, body: "" });
     expect(stored()).toEqual([
@@ -84,7 +26,7 @@ describe("lines of JSON over HTTP", () => {
   });
 
   it("have the labels of the tenant where the request names none", async () => {
-    const { post, stored } = await serve("json_lines", { agent_label_fields: ["env"] });
+    const { post, stored } = await serveDoor("json_lines", { agent_label_fields: ["env"] });
     await post('{"env":"e","app":"a"}');
     await post('{"env":"e","app":"a"}', "labels=app");
     expect(stored().map(({ stream }) => stream)).toEqual([
@@ -95,13 +37,13 @@ describe("lines of JSON over HTTP", () => {
   });
 
   it("without a time count one by one, even equal ones", async () => {
-    const { post, stored } = await serve("json_lines");
+    const { post, stored } = await serveDoor("json_lines");
     await post("{}\n{}\n{}");
     expect(stored().map(({ ns }) => ns - testNowNs)).toEqual([0n, 1n, 2n]);
   });
 
   it("are refused one by one, and the others stay", async () => {
-    const { post, stored, counter } = await serve("json_lines", { max_line_size: 100 });
+    const { post, stored, counter } = await serveDoor("json_lines", { max_line_size: 100 });
     const answer = await post(
       `{"a":1}\n{"a":\n{"_time":"1"}\n{"a":"${"x".repeat(200)}"}\n{"a":"\ud83d\ude00"}`,
     );
@@ -118,7 +60,7 @@ describe("lines of JSON over HTTP", () => {
     const count = 40_000;
     const lines = Array.from({ length: count }, (_, i) => `{"i":${i},"pad":"${"p".repeat(80)}"}\n`);
     for (const encoding of ["identity", "gzip"]) {
-      const { post, stored, ingester } = await serve("json_lines");
+      const { post, stored, ingester } = await serveDoor("json_lines");
       const body = Buffer.from(lines.join(""));
       const answer = await post(encoding === "gzip" ? gzipSync(body) : body, "", {
         "content-encoding": encoding,
@@ -132,7 +74,7 @@ describe("lines of JSON over HTTP", () => {
   });
 
   it("of ten megabytes are refused, and what is around them is not", async () => {
-    const { post, stored } = await serve("json_lines");
+    const { post, stored } = await serveDoor("json_lines");
     const long = `{"a":"${"x".repeat(10_000_000)}"}`;
     const answer = await post(`{"b":1}\n${long}\n{"b":2}\n${long}`);
     expect(answer.status).toBe(400);
@@ -154,13 +96,13 @@ describe("lines of JSON over HTTP", () => {
       /inflates to more than 33554432/,
     ],
   ])("with %s are refused", async (_name, encoding, body, status, text) => {
-    const { post } = await serve("json_lines");
+    const { post } = await serveDoor("json_lines");
     const answer = await post(body as string, "", { "content-encoding": encoding });
     expect(answer).toMatchObject({ status, body: expect.stringMatching(text as RegExp) });
   });
 
   it("stop at the rate limit of the tenant", async () => {
-    const { post } = await serve("json_lines", {
+    const { post } = await serveDoor("json_lines", {
       ingestion_rate_mb: 1,
       ingestion_burst_size_mb: 1,
     });
@@ -173,7 +115,7 @@ describe("lines of JSON over HTTP", () => {
 
 describe("a bulk over HTTP", () => {
   it("is answered item by item", async () => {
-    const { post, stored } = await serve("bulk", { max_line_size: 60 });
+    const { post, stored } = await serveDoor("bulk", { max_line_size: 60 });
     const answer = await post(
       `{"create":{}}\n{"m":"a"}\n{"index":{}}\n{"m":"${"x".repeat(99)}"}\n{"delete":{}}\n{"create":{}}\n{"m":"b"}\n`,
       "/elasticsearch/lo%2Dgs/_bulk",
@@ -201,7 +143,7 @@ describe("a bulk over HTTP", () => {
   });
 
   it("tells of every item when an ingester refuses some, so that all are sent again", async () => {
-    const harness = await serve("bulk");
+    const harness = await serveDoor("bulk");
     const refusal = {
       status: 429,
       reason: "stream_limit",
@@ -224,7 +166,7 @@ describe("a bulk over HTTP", () => {
     ["no action", "{}\n", {}, 400],
     ["too much for the rate", '{"index":{}}\n{}\n', { ingestion_burst_size_mb: 0 }, 429],
   ])("with %s is refused as a whole", async (_name, text, limits, status) => {
-    const { post, stored } = await serve("bulk", limits);
+    const { post, stored } = await serveDoor("bulk", limits);
     const answer = await post(text);
     expect(answer).toMatchObject({
       status,
@@ -234,7 +176,7 @@ describe("a bulk over HTTP", () => {
   });
 
   it("of one document says what became of it", async () => {
-    const { post } = await serve("document", { max_line_size: 60 });
+    const { post } = await serveDoor("document", { max_line_size: 60 });
     expect(await post('{"m":\n"a"}', "/elasticsearch/l/_doc")).toMatchObject({
       status: 201,
       body: { result: "created" },
@@ -247,7 +189,7 @@ describe("a bulk over HTTP", () => {
 
 describe("a collector over HTTP", () => {
   it("answers with Splunk's codes", async () => {
-    const { post, stored } = await serve("hec");
+    const { post, stored } = await serveDoor("hec");
     expect(await post('{"event":"a","host":"h"}{"event":{"b":1}}')).toMatchObject({
       status: 200,
       body: { text: "Success", code: 0 },
@@ -265,12 +207,12 @@ describe("a collector over HTTP", () => {
   });
 
   it("says that it is busy", async () => {
-    const { post } = await serve("hec", { ingestion_burst_size_mb: 0 });
+    const { post } = await serveDoor("hec", { ingestion_burst_size_mb: 0 });
     expect(await post('{"event":"a"}')).toMatchObject({ status: 429, body: { code: 9 } });
   });
 
   it("takes raw lines with the fields of its parameters", async () => {
-    const { post, stored } = await serve("hec_raw");
+    const { post, stored } = await serveDoor("hec_raw");
     await post("one\ntwo", "host=h&source=s&sourcetype=st&index=i");
     expect(stored()).toMatchObject([
       {
@@ -284,7 +226,7 @@ describe("a collector over HTTP", () => {
 
 describe("an intake of Datadog over HTTP", () => {
   it("stores messages and gives the errors of an agent", async () => {
-    const { post, stored } = await serve("datadog");
+    const { post, stored } = await serveDoor("datadog");
     const record = `{"message":"m","status":"error","timestamp":${testNowMs},"service":"s"}`;
     expect(await post(`[${record}]`, "ddsource=d&hostname=h&ddtags=a:b")).toMatchObject({
       status: 202,
@@ -306,7 +248,7 @@ describe("a journal over HTTP", () => {
   const entry = (message: string) => `MESSAGE=${message}\nPRIORITY=3\n_HOSTNAME=h\n\n`;
 
   it("is accepted also where entries are refused, because its sender would give up", async () => {
-    const { post, stored } = await serve("journal", { max_line_size: 10 });
+    const { post, stored } = await serveDoor("journal", { max_line_size: 10 });
     expect((await post(entry("a"))).status).toBe(202);
     const answer = await post(entry("b") + entry("x".repeat(99)) + entry("c"));
     expect(answer).toMatchObject({ status: 202, body: expect.stringMatching(/^1 of 3 records/) });
@@ -320,7 +262,7 @@ describe("a journal over HTTP", () => {
   });
 
   it("has fields of 64 MB skipped, and lines without an end", async () => {
-    const { post, stored } = await serve("journal");
+    const { post, stored } = await serveDoor("journal");
     const size = 64 * 1024 * 1024;
     const length = Buffer.alloc(8);
     length.writeBigUInt64LE(BigInt(size));
@@ -360,7 +302,7 @@ describe.each([
 
   it("says that ingestion is blocked", async () => {
     const limits = { block_ingestion_until: testNowMs + 1000, block_ingestion_status_code: 260 };
-    const { post, stored } = await serve(name, limits);
+    const { post, stored } = await serveDoor(name, limits);
     const answer = await post(body);
     if (isBulk) expect(answer.body).toMatchObject({ errors: true });
     else expect(answer.status).toBe(260);
@@ -369,7 +311,7 @@ describe.each([
   });
 
   it("is closed while pushes hold all memory", async () => {
-    const { post, stored } = await serve(name, {}, { ledger: new Ledger(1) });
+    const { post, stored } = await serveDoor(name, {}, { ledger: new Ledger(1) });
     const answer = await post(body.padEnd(100, " "));
     expect([429, 503]).toContain(answer.status);
     expect(answer.headers.get("retry-after")).toBe("1");
@@ -378,10 +320,10 @@ describe.each([
 
   it("refuses a body that is too large, whole or unpacked", async () => {
     if (name !== "json_lines" && name !== "journal") {
-      const { post } = await serve(name, {}, { maxReceivedBytes: 5 });
+      const { post } = await serveDoor(name, {}, { maxReceivedBytes: 5 });
       expect((await post(body.padEnd(100, " "))).status).toBe(413);
     }
-    const { post, stored } = await serve(name);
+    const { post, stored } = await serveDoor(name);
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, "\n"));
     expect((await post(bomb, "", { "content-encoding": "gzip" })).status).toBe(413);
     expect(stored()).toEqual([]);
