@@ -49,7 +49,11 @@ export async function withSession<F extends AskFlags & SourceFlags>(
     const text = query === undefined ? undefined : wholeQuery(query);
     const range = await storeLines(server.url, { ...flags, labels: labelsOf(text) }, io);
     return await run(new Session(here, io), {
-      flags: { ...here, ...wholeRange(range, isSet) },
+      flags: {
+        ...here,
+        ...wholeRange(range, isSet),
+        ...("forward" in here ? allLines(isSet) : {}),
+      },
       query: text,
     });
   });
@@ -107,8 +111,12 @@ function dirServer(dir: string, tenant: string, more: readonly string[]): string
     "-ingester.flush-on-shutdown=false",
   ];
   const bucket = /^s3:\/\/([^/]+)\/?(.*)$/.exec(dir);
-  if (bucket !== null)
-    return [...target, "-common.storage.type=s3", `-s3.buckets=${bucket[1]}`, ...more];
+  if (bucket !== null) {
+    const [, name, prefix = ""] = bucket;
+    const folder = prefix.replace(/\/+$/, "");
+    const place = [`-s3.buckets=${name}`, ...(folder && [`-store.object-prefix=${folder}`])];
+    return [...target, ...place, ...more];
+  }
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new Failure("usage", `--dir: ${dir} is no folder`);
   if (tenant === "") onlyTenant(dir);
@@ -169,12 +177,16 @@ async function storeLines(
   };
 }
 
-/** Flags that ask all lines, the oldest first, where the command line does not say otherwise. */
+/** Flags that ask the times of all lines, where the command line does not say otherwise. */
 function wholeRange(range: TimeRange | undefined, isSet: Given<Flags>["isSet"]) {
   const isRanged = isSet("from") || isSet("to") || isSet("since");
-  const times =
-    range === undefined || isRanged ? {} : { from: nsText(range.fromNs), to: nsText(range.toNs) };
-  return { ...times, ...(isSet("limit") ? {} : { limit: 0, forward: true }) };
+  if (range === undefined || isRanged) return {};
+  return { from: nsText(range.fromNs), to: nsText(range.toNs) };
+}
+
+/** Flags of a command that answers lines: all of them, the oldest first, where the command line has no limit. */
+function allLines(isSet: Given<Flags>["isSet"]) {
+  return isSet("limit") ? {} : { limit: 0, forward: true };
 }
 
 /** A time of all digits: fewer would be seconds. */

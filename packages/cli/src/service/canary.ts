@@ -124,7 +124,8 @@ export class Canary {
       this.#counters.entries.inc(linesPerBatch);
       this.#judgeTail();
       const oldestMs = Date.now() - this.#options.historyMs;
-      while (this.#batches[0]!.acknowledgedMs < oldestMs) this.#batches.shift();
+      while (this.#batches.length > 1 && this.#batches[0]!.acknowledgedMs < oldestMs)
+        this.#batches.shift();
       await rest(this.#options.intervalMs, signal);
     }
   }

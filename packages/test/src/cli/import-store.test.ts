@@ -106,6 +106,16 @@ describe("skald import loki-store", () => {
     await server.kill("SIGTERM");
   });
 
+  it("takes the tenants that are asked for", async () => {
+    const source = unpack("gzip");
+    const run = (...tenants: string[]) => {
+      const into = join(makeFolder(), "chunks");
+      return runProgram(binSkald, ["import", "loki-store", source, "--into", into, ...tenants]);
+    };
+    expect((await run("--tenant=other")).stdout).toContain("imported 0 rows");
+    expect((await run("--tenant=other,shop")).stdout).not.toContain("imported 0 rows");
+  });
+
   it("is refused without a target, and for a folder that is no store", async () => {
     const folder = makeFolder();
     const without = await runProgram(binSkald, ["import", "loki-store", folder]);

@@ -2,6 +2,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
+import { S3Server } from "@skald/testkit";
 import { pushJson } from "../testing/client.js";
 import {
   binSkald,
@@ -102,6 +103,28 @@ describe("--files", () => {
 });
 
 describe("--dir", () => {
+  it("asks a bucket, below a prefix", async () => {
+    const bucket = new S3Server();
+    const endpoint = await bucket.open();
+    const access = [
+      ...[`-s3.endpoint=${endpoint}`, "-s3.force-path-style"],
+      ...[`-s3.access-key-id=${bucket.accessKeyId}`, "-s3.secret-access-key=secret"],
+    ];
+    const place = [`-s3.buckets=${bucket.bucket}`, "-store.object-prefix=deep/logs"];
+    const server = await startServer(makeFolder(), [...access, ...place]);
+    await pushJson(server.url, { app: "kept" }, [[`${Date.now()}000000`, "hello"]]);
+    await server.kill("SIGTERM");
+    const flags = access.flatMap((one) => ["--dir-flag", one]);
+    const ask = (prefix: string) =>
+      skald([
+        ...["query", '{app="kept"}', "-o", "raw", "-q", "--org-id=fake", ...flags],
+        ...["--dir", `s3://${bucket.bucket}/${prefix}`],
+      ]);
+    expect(await ask("deep/logs/")).toEqual({ code: 0, stdout: "hello\n", stderr: "" });
+    expect(await ask("other")).toEqual({ code: 0, stdout: "", stderr: "" });
+    await bucket.close();
+  });
+
   it("asks a store without a server, and changes nothing in it", async () => {
     const folder = makeFolder();
     const server = await startServer(folder);
