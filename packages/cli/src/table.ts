@@ -53,6 +53,10 @@ export const table: Readonly<Record<string, Entry>> = {
     says: "tells the bytes of streams at each step",
     load: async () => (await import("./ask/lists.js")).volumeRange,
   },
+  explain: {
+    says: "tells what a query would read, without running it",
+    load: async () => (await import("./ask/explain.js")).explain,
+  },
   fmt: {
     says: "formats queries, and shows their mistakes",
     load: async () => (await import("./ask/fmt.js")).fmt,

@@ -4,7 +4,7 @@ import { withSession } from "../move/local.js";
 import { alignRows, csvLine, goJson, logfmtLine } from "../output/cells.js";
 import { type LabelSet, labelText } from "../output/entries.js";
 import { formatMetric, type MetricResult } from "../output/metric-output.js";
-import { type AnyCommand, command, exits, flag, type Values } from "../shell/command.js";
+import { type AnyCommand, command, exits, Failure, flag, type Values } from "../shell/command.js";
 import { sizeText } from "../shell/progress.js";
 
 const ranged = { ...rangeFlags, ...sourceFlags, ...askFlags } as const;
@@ -103,13 +103,18 @@ interface Field {
   readonly parsers?: readonly string[] | null;
 }
 
+const fieldsPath = "/loki/api/v1/detected_fields";
+/** Fields that are asked for to find one. */
+const fieldsMax = 1000;
+
 export const fields: AnyCommand = command({
   args: "<logql> [name]",
   says: "Lists the fields that a sample of lines has, or the values of one.",
   flags: {
     limit: flag.number("most fields, or values", 100),
     "line-limit": flag.number("lines of the sample", 1000),
-    step: flag.text("without effect: logcli has it", "10s", { shown: "DURATION" }),
+    step: flag.text("without meaning here; logcli has it", "", { shown: "DURATION" }),
+    counts: flag.boolean("how many lines have each value, over the whole range"),
     ...ranged,
   },
   run: (given, io) =>
@@ -117,7 +122,13 @@ export const fields: AnyCommand = command({
       const [, name] = given.args;
       const { fromNs, toNs } = session.range(flags);
       const { limit, "line-limit": lines } = flags;
+      if (flags.step !== "") session.note("--step has no meaning here");
       const params = { query, start: `${fromNs}`, end: `${toNs}`, limit, line_limit: lines };
+      if (name !== undefined && flags.counts) {
+        const rows = await countValues(name, params, session);
+        await writeRows([name, "lines"], rows, flags, session);
+        return exits.done;
+      }
       if (name !== undefined) {
         const path = `/loki/api/v1/detected_field/${encodeURIComponent(name)}/values`;
         const { values } = await session.client.json<{ values?: string[] | null }>(path, params);
@@ -125,8 +136,7 @@ export const fields: AnyCommand = command({
         await writeRows([name], rows, flags, session);
         return exits.done;
       }
-      const path = "/loki/api/v1/detected_fields";
-      const found = await session.client.json<{ fields?: Field[] | null }>(path, params);
+      const found = await session.client.json<{ fields?: Field[] | null }>(fieldsPath, params);
       const all = [...(found.fields ?? [])].sort((a, b) => (a.label < b.label ? -1 : 1));
       if (isPlain(flags, session)) await session.write(all.map(fieldLine).join(""));
       else {
@@ -138,6 +148,37 @@ export const fields: AnyCommand = command({
       return exits.done;
     }),
 });
+
+interface FieldQuery {
+  readonly query: string | undefined;
+  readonly start: string;
+  readonly end: string;
+  readonly limit: number;
+}
+
+/** The most frequent values of a field with their numbers of lines. A sample of lines says which parser finds the field. */
+async function countValues(
+  name: string,
+  params: FieldQuery & { readonly line_limit: number },
+  { client }: Session,
+): Promise<string[][]> {
+  const { query, start, end, limit } = params;
+  const detected = { ...params, limit: fieldsMax };
+  const found = await client.json<{ fields?: Field[] | null }>(fieldsPath, detected);
+  const field = found.fields?.find(({ label }) => label === name);
+  const parser = field?.parsers?.[0];
+  const stage = parser === undefined ? "" : ` | ${parser}`;
+  const ms = (BigInt(end) - BigInt(start)) / 1_000_000n;
+  // A line that the parser cannot read would else be an error of the whole query.
+  const lines = `${query}${stage} | ${name} != "" | drop __error__, __error_details__`;
+  const { data } = await client.json<Data<MetricResult>>("/loki/api/v1/query", {
+    query: `topk(${limit}, sum by (${name}) (count_over_time(${lines} [${ms}ms])))`,
+    time: `${BigInt(end) - 1n}`,
+  });
+  if (data.resultType !== "vector") return [];
+  const rows = data.result.map(({ metric, value }) => [metric[name] ?? "", value[1]]);
+  return rows.sort((a, b) => Number(b[1]) - Number(a[1]) || (a[0]! < b[0]! ? -1 : 1));
+}
 
 /** A field as logcli writes it. */
 function fieldLine({ label, type, cardinality }: Field): string {
@@ -245,9 +286,8 @@ async function runVolume(
   });
   const form = flags.output || (io.stdout.isTTY === true ? "pretty" : "default");
   const isColoured = wantsColour(flags.color, io);
-  await session.write(
-    formatMetric(data, { form, zone, columns: io.stdout.columns ?? 100, isColoured }),
-  );
+  const columns = io.stdout.columns ?? 100;
+  await session.write(await formatMetric(data, { form, zone, columns, isColoured }));
   return exits.done;
 }
 
@@ -262,7 +302,7 @@ function isJson({ output }: { readonly output: string }): boolean {
 }
 
 /** Rows in the form that is asked for; one column needs no head but in CSV. */
-async function writeRows(
+export async function writeRows(
   names: readonly string[],
   rows: readonly (readonly string[])[],
   { output }: { readonly output: string },
@@ -282,6 +322,9 @@ async function writeRows(
       return session.write(rows.map((row) => logfmtLine(pairs(row))).join(""));
     case "table":
       return session.write(alignRows(names, rows));
+    case "chart":
+    case "parquet":
+      throw new Failure("usage", `-o ${output} is for the answers of queries`);
     default:
       return session.write(
         names.length === 1 ? rows.map(([cell]) => `${cell}\n`).join("") : alignRows(names, rows),

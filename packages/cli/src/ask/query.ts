@@ -13,6 +13,7 @@ import { withSession } from "../move/local.js";
 import { type AnswerStream, type Entry, type LabelSet, labelText } from "../output/entries.js";
 import { type LogForm, LogOutput, logForms } from "../output/log-output.js";
 import { formatMetric, type MetricResult } from "../output/metric-output.js";
+import { ParquetLines } from "../output/parquet.js";
 import {
   type AnyCommand,
   command,
@@ -22,7 +23,8 @@ import {
   type Io,
   type Values,
 } from "../shell/command.js";
-import { parseDuration, parseTime, type TimeFormat } from "../shell/times.js";
+import { sizeText } from "../shell/progress.js";
+import { parseTime, spanOf, type TimeFormat } from "../shell/times.js";
 import { downloadParts, partFlags } from "./parts.js";
 
 /** Flags of the output of lines. */
@@ -34,7 +36,7 @@ const lineFlags = {
   "exclude-label": flag.list("all labels but these; may be repeated", { shown: "NAME" }),
   "include-common-labels": flag.boolean("labels that all lines share stay with each line"),
   "labels-length": flag.number("the width of labels in -o default; 0: that of the longest", 0),
-  "colored-output": flag.boolean("of logcli; a terminal gets colours unless --color says never"),
+  "colored-output": flag.boolean("a colour for each stream, with -o default on a terminal"),
   color: flag.text("when to use colours", "auto", { choices: ["auto", "always", "never"] }),
   cols: flag.text(
     "columns of csv and table: time, line, labels, or names of labels",
@@ -166,8 +168,8 @@ async function runInstant(
 
 async function runRange(text: string, flags: QueryFlags, session: Session): Promise<number> {
   const range = session.range(flags);
-  const wanted = chosenForm(flags, session.io);
-  const isPretty = wanted === "pretty" || wanted === "table";
+  const form = chosenForm(flags, session.io);
+  const isPretty = form === "pretty" || form === "table";
   const asked: RangeQuery = {
     ...{ query: text, ...range, limit: flags.limit, batch: flags.batch },
     ...{ step: spanOf("step", flags.step), interval: spanOf("interval", flags.interval) },
@@ -178,32 +180,33 @@ async function runRange(text: string, flags: QueryFlags, session: Session): Prom
   if (flags["part-path-prefix"] !== "" || flags["parallel-max-workers"] > 1)
     return downloadParts(asked, { flags, session, output: outputOf(flags, session, false) });
   const held: LogPage[] = [];
-  let [count, lacking] = [0, 0];
-  let last: LogPage | undefined;
+  let [count, lacking, isCut] = [0, 0, false];
+  const cost = new Cost();
   let output: LogOutput | undefined;
   for await (const page of queryRange(session.client, asked)) {
     if (page.kind === "metric") return writeMetric(page, flags, session);
-    output ??= outputOf(flags, session, false);
     lacking += tellPage(page, flags, session);
+    cost.add(page.stats);
     count += page.entries.length;
-    last = page;
-    if (isPretty) held.push(page);
+    isCut = page.isCut;
+    if (isPretty || form === "parquet") held.push(page);
     else {
+      output ??= outputOf(flags, session, false);
       tellCommon(session, output.common(page.streams));
       await session.write(output.format(page.streams, page.entries));
     }
   }
-  if (output !== undefined && isPretty) {
-    const entries = held.flatMap((page) => page.entries);
+  const entries = held.flatMap((page) => page.entries);
+  if (form === "parquet") {
+    const file = await ParquetLines.open();
+    await file.add(entries);
+    await session.write(await file.finish());
+  } else if (isPretty) {
     if (!asked.isForward) entries.reverse();
-    await session.write(
-      output.format(
-        held.flatMap(({ streams }) => streams),
-        entries,
-      ),
-    );
+    const streams = held.flatMap((page) => page.streams);
+    await session.write(outputOf(flags, session, false).format(streams, entries));
   }
-  await tellEnd(session, { asked, count, isCut: last?.isCut ?? false });
+  await tellEnd(session, { asked, count, isCut, cost });
   return lacking > 0 ? exits.partial : exits.done;
 }
 
@@ -250,7 +253,10 @@ async function writeMetric(
   const form = chosenForm(flags, io);
   const isColoured = wantsColour(flags.color, io);
   const columns = io.stdout.columns ?? 100;
-  await session.write(formatMetric(page.answer, { form, zone, columns, isColoured }));
+  await session.write(await formatMetric(page.answer, { form, zone, columns, isColoured }));
+  const cost = new Cost();
+  cost.add(page.stats);
+  if (cost.text !== "") session.note(cost.text);
   return lacking > 0 ? exits.partial : exits.done;
 }
 
@@ -265,10 +271,15 @@ function outputOf(
   isLive: boolean,
 ): LogOutput {
   const form = chosenForm(flags, io);
+  if (form === "parquet")
+    throw new Failure(
+      "usage",
+      "-o parquet is for a whole answer, not for lines that go on or parts",
+    );
   if (!(logForms as readonly string[]).includes(form))
     throw new Failure(
       "usage",
-      `-o ${form} is for metric queries; lines have ${logForms.join(", ")}`,
+      `-o ${form} is for metric queries; lines have ${logForms.join(", ")}, parquet`,
     );
   return new LogOutput({
     ...{ form: form as LogForm, zone, isLive },
@@ -282,18 +293,12 @@ function outputOf(
     labelsWidth: flags["labels-length"],
     columns: flags.cols.split(",").map((one) => one.trim()),
     isColoured: wantsColour(flags.color, io),
+    hasColourByStream: flags["colored-output"],
   });
 }
 
 function directionOf({ forward }: { readonly forward: boolean }): string {
   return forward ? "FORWARD" : "BACKWARD";
-}
-
-/** A span as the API takes it: logcli takes durations of Go, which begin with days here. */
-function spanOf(name: string, text: string): string | undefined {
-  if (text === "") return undefined;
-  const ns = /^\d+(\.\d+)?$/.test(text) ? undefined : parseDuration(name, text);
-  return ns === undefined ? text : `${Number(ns / 1_000_000n) / 1000}`;
 }
 
 function tellRange(session: Session, { fromNs, toNs }: RangeQuery): void {
@@ -319,18 +324,49 @@ function tellPage(
 
 const countTimeoutMs = 3000;
 
-/** Says how many lines were left out by the limit. */
+/** Says how many lines there are, those that the limit left out too, and what the answer cost. */
 async function tellEnd(
   session: Session,
-  { asked, count, isCut }: { asked: RangeQuery; count: number; isCut: boolean },
+  answer: { asked: RangeQuery; count: number; isCut: boolean; cost: Cost },
 ): Promise<void> {
+  const { asked, count, isCut, cost } = answer;
   if (session.isQuiet) return;
+  const shown = count.toLocaleString("en");
+  const lines = isCut
+    ? await ofAll(shown, asked, session)
+    : `${shown} line${count === 1 ? "" : "s"}`;
+  const parts = [lines, cost.text, isCut ? "--limit 0 for all" : ""];
+  session.note(parts.filter((part) => part !== "").join(" · "));
+}
+
+/** `30 newest of 65,481 lines`, if the server counts them in time. */
+async function ofAll(shown: string, asked: RangeQuery, { client }: Session): Promise<string> {
   const which = asked.isForward ? "oldest" : "newest";
-  if (!isCut) return session.note(`${count.toLocaleString("en")} line${count === 1 ? "" : "s"}`);
-  const { client } = session;
   const until = client.until(AbortSignal.timeout(countTimeoutMs));
   const total = await countLines(until, asked).catch(() => undefined);
-  const of = total === undefined ? "; there are more" : ` of ${total.toLocaleString("en")} lines`;
-  const shown = count.toLocaleString("en");
-  session.note(`${shown} ${which}${total === undefined ? " lines" : ""}${of}; --limit 0 for all`);
+  if (total === undefined) return `${shown} ${which} lines; there are more`;
+  return `${shown} ${which} of ${total.toLocaleString("en")} lines`;
+}
+
+/** What the requests of an answer cost the server. */
+class Cost {
+  #bytes = 0;
+  #seconds = 0;
+
+  add(stats: unknown): void {
+    const { totalBytesProcessed = 0, execTime = 0 } = (stats as Stats | undefined)?.summary ?? {};
+    this.#bytes += totalBytesProcessed;
+    this.#seconds += execTime;
+  }
+
+  /** `read 4.5 MiB · 91 ms`; empty if the server does not say it. */
+  get text(): string {
+    if (this.#seconds === 0) return "";
+    return `read ${sizeText(this.#bytes)} · ${Math.ceil(this.#seconds * 1000)} ms`;
+  }
+}
+
+/** The part of the API's statistics that is shown. */
+interface Stats {
+  readonly summary?: { readonly totalBytesProcessed?: number; readonly execTime?: number };
 }

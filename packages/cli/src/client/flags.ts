@@ -24,7 +24,7 @@ export const sourceFlags = {
 export const askFlags = {
   output: flag.text("the form of the output; default: pretty on a terminal, else default", "", {
     ...{ short: "o", env: "OUTPUT", shown: "FORM" },
-    choices: ["pretty", "default", "raw", "jsonl", "logfmt", "csv", "table", "chart"],
+    choices: ["pretty", "default", "raw", "jsonl", "logfmt", "csv", "table", "chart", "parquet"],
   }),
   quiet: flag.boolean("no notes on stderr", { short: "q" }),
   stats: flag.boolean("statistics of the query on stderr"),

@@ -28,7 +28,7 @@ export class Session {
   }
 
   /** Writes a part of the answer at the pace of its reader. */
-  write(text: string): Promise<void> {
+  write(text: string | Uint8Array): Promise<void> {
     return writeAll(this.io, text);
   }
 

@@ -15,6 +15,7 @@ import { countLines, queryRange } from "../client/log-pages.js";
 import { readQuery, Session } from "../client/session.js";
 import { csvLine, goJson } from "../output/cells.js";
 import { type Entry, labelText } from "../output/entries.js";
+import { ParquetLines } from "../output/parquet.js";
 import { type AnyCommand, command, exits, Failure, flag, type Io } from "../shell/command.js";
 import { Progress } from "../shell/progress.js";
 import { formatTime, parseDuration, Zone } from "../shell/times.js";
@@ -208,25 +209,17 @@ class PartFile {
 
   /** A row group of each slice that has lines. */
   async #joinParquet(slices: readonly Slice[], path: string): Promise<void> {
-    const { fileWriter, ParquetWriter } = await import("hyparquet-writer");
-    const { lineSchema } = await import("@skald/frontend/parquet");
-    const file = new ParquetWriter({ writer: fileWriter(path), schema: lineSchema() });
+    const file = await ParquetLines.open(path);
     for (const { index } of slices) {
-      const rows = readFileSync(this.#part(index), "utf8")
-        .split("\n")
-        .filter(Boolean)
-        .map((row) => JSON.parse(row) as [string, Record<string, string>, string]);
-      if (rows.length === 0) continue;
-      const times = BigInt64Array.from(rows, ([ns]) => BigInt(ns));
-      file.write({
-        columnData: [
-          { name: "timestamp", data: times, encoding: "DELTA_BINARY_PACKED" },
-          { name: "labels", data: rows.map(([, labels]) => labels) },
-          { name: "line", data: rows.map(([, , line]) => line) },
-        ],
-      });
+      const rows = readFileSync(this.#part(index), "utf8").split("\n").filter(Boolean);
+      await file.add(
+        rows.map((row) => {
+          const [ns, labels, line] = JSON.parse(row) as [string, Record<string, string>, string];
+          return { ns: BigInt(ns), labels, line };
+        }),
+      );
     }
-    file.finish();
+    await file.finish();
   }
 }
 

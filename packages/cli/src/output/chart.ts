@@ -116,7 +116,7 @@ function peakOf(line: Line): number {
 }
 
 /** A value as the API writes it: `+Inf` is none of JavaScript's. */
-function numberOf(text: string): number {
+export function numberOf(text: string): number {
   return text === "+Inf" ? Infinity : text === "-Inf" ? -Infinity : Number(text);
 }
 

@@ -25,6 +25,8 @@ export interface LogOutputOptions {
   /** Columns of `csv` and `table`: `time`, `labels`, `line`, or names of labels. */
   readonly columns: readonly string[];
   readonly isColoured: boolean;
+  /** In `default`: streams have a colour each. */
+  readonly hasColourByStream: boolean;
   /** Lines come one after another without an end, so no labels are common to all. */
   readonly isLive: boolean;
 }
@@ -85,7 +87,7 @@ export class LogOutput {
   }
 
   #default(entries: readonly Entry[], shown: ReadonlyMap<LabelSet, LabelSet>): string {
-    const { labels, labelsWidth, zone, timeFormat, isColoured } = this.#options;
+    const { labels, labelsWidth, zone, timeFormat, isColoured, hasColourByStream } = this.#options;
     const texts = new Map([...shown].map(([stream, set]) => [stream, labelText(set)]));
     const longest = [...texts.values()].reduce(
       (most, text) => Math.max(most, Buffer.byteLength(text)),
@@ -99,10 +101,10 @@ export class LogOutput {
       .map(({ ns, line, labels: stream }) => {
         const time = formatTime(ns, zone, timeFormat);
         const text = labels.isWithout ? "" : ` ${padded(texts.get(stream)!)}`;
-        const head = isColoured
-          ? styleText(colourOf(text), time + text, { validateStream: false })
-          : time + text;
-        return `${head} ${line.trim()}\n`;
+        const own = hasColourByStream ? colourOf(text) : undefined;
+        const paint = (colour: "blue" | "red", part: string) =>
+          isColoured ? styleText(own ?? colour, part, { validateStream: false }) : part;
+        return `${paint("blue", time)}${paint("red", text)} ${line.trim()}\n`;
       })
       .join("");
   }

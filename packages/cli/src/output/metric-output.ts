@@ -1,6 +1,6 @@
 import { formatTime, type Zone } from "../shell/times.js";
 import { alignRows, csvLine, goJson, logfmtLine } from "./cells.js";
-import { drawChart, type Line } from "./chart.js";
+import { drawChart, type Line, numberOf } from "./chart.js";
 import { type LabelSet, labelText } from "./entries.js";
 
 export type Point = readonly [seconds: number, value: string];
@@ -28,8 +28,11 @@ export interface MetricOutputOptions {
   readonly isColoured: boolean;
 }
 
-/** The text of a metric answer. `default`, `raw` and `jsonl` are JSON over many lines, as logcli writes it. */
-export function formatMetric(answer: MetricResult, options: MetricOutputOptions): string {
+/** A metric answer as it is written. `default`, `raw` and `jsonl` are JSON over many lines, as logcli writes it. */
+export async function formatMetric(
+  answer: MetricResult,
+  options: MetricOutputOptions,
+): Promise<string | Uint8Array> {
   const { form, zone } = options;
   const series = seriesOf(answer);
   switch (form) {
@@ -41,6 +44,8 @@ export function formatMetric(answer: MetricResult, options: MetricOutputOptions)
         : valueTable(answer, series);
     case "table":
       return answer.resultType === "matrix" ? pointTable(series, zone) : valueTable(answer, series);
+    case "parquet":
+      return parquetOf(series);
     case "csv":
       return csvOf(series, zone);
     case "logfmt":
@@ -95,6 +100,24 @@ function csvOf(series: readonly Line[], zone: Zone): string {
       csvLine([formatTime(ns, zone), ...names.map((name) => metric[name] ?? ""), value]),
     )
   );
+}
+
+/** A Parquet file with the columns of the server's: `timestamp` in ms, `labels`, `value`. */
+async function parquetOf(series: readonly Line[]): Promise<Uint8Array> {
+  const { parquetWriteBuffer } = await import("hyparquet-writer");
+  const { sampleSchema } = await import("@skald/frontend/parquet");
+  const rows = series.flatMap(({ metric, values }) =>
+    values.map(([at, value]) => ({ at, metric, value: numberOf(value) })),
+  );
+  const columnData = [
+    {
+      name: "timestamp",
+      data: BigInt64Array.from(rows, ({ at }) => BigInt(Math.round(at * 1000))),
+    },
+    { name: "labels", data: rows.map(({ metric }) => metric) },
+    { name: "value", data: Float64Array.from(rows, ({ value }) => value) },
+  ];
+  return new Uint8Array(parquetWriteBuffer({ columnData, schema: sampleSchema() }));
 }
 
 function eachPoint(

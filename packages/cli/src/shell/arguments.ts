@@ -27,13 +27,14 @@ export async function readCommandLine(
     { from: "user" },
   );
   if (argv.some((one) => one === "--help" || one === "-h")) return exits.done;
-  const contextName = "context" in flags ? givenValue(parser, "context") : undefined;
-  const chosen = (contextName as string | undefined) ?? io.env.SKALD_CONTEXT;
-  const context = "context" in flags ? await readContext(chosen) : {};
+  const find = (flag: string, context: Readonly<Record<string, string>>) =>
+    givenValue(parser, flag) ?? textValue(flag, flags[flag]!, io.env, context);
+  const named = "context" in flags ? (find("context", {}) as string | undefined) : undefined;
+  const context = "context" in flags ? await readContext(named) : {};
   const values: Record<string, unknown> = {};
   const set = new Set<string>();
   for (const [flag, declared] of Object.entries(flags)) {
-    const found = givenValue(parser, flag) ?? textValue(flag, declared, io.env, context);
+    const found = find(flag, context);
     if (found !== undefined) set.add(flag);
     values[flag] = found ?? declared.value;
   }

@@ -15,6 +15,7 @@ export async function runForTest(
     readonly host?: Partial<Io["host"]>;
     readonly env?: Io["env"];
     readonly input?: string;
+    readonly signal?: AbortSignal;
   } = {},
 ): Promise<CommandResult> {
   const out: string[] = [];
@@ -25,7 +26,7 @@ export async function runForTest(
     stdout: { write: (text) => out.push(String(text)) },
     stderr: { write: (text) => err.push(String(text)) },
     env: given.env ?? {},
-    signal: new AbortController().signal,
+    signal: given.signal ?? new AbortController().signal,
     host: {
       openBucket: missing,
       startServer: missing,

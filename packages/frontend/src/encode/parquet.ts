@@ -54,11 +54,7 @@ function encodeSamples(
         { name: "labels", data: labels },
         { name: "value", data: values },
       ],
-      schema: schemaOf(timestamp("MILLIS"), {
-        name: "value",
-        type: "DOUBLE",
-        repetition_type: "REQUIRED",
-      }),
+      schema: sampleSchema(),
     }),
   );
 }
@@ -104,6 +100,12 @@ function text(name: string): SchemaElement {
 /** The columns of lines: `timestamp` in ns, `labels`, `line`. */
 export function lineSchema(): SchemaElement[] {
   return schemaOf(timestamp("NANOS"), text("line"));
+}
+
+/** The columns of samples: `timestamp` in ms, `labels`, `value`. */
+export function sampleSchema(): SchemaElement[] {
+  const value = { name: "value", type: "DOUBLE", repetition_type: "REQUIRED" } as const;
+  return schemaOf(timestamp("MILLIS"), value);
 }
 
 /** Time, the labels as a map from text to text, and the last column. */

@@ -1,9 +1,11 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { freePort } from "@skald/testkit";
+import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
 import { pushJson } from "../testing/client.js";
 import {
   binSkald,
@@ -129,7 +131,20 @@ describe("lines", () => {
       "--limit=2",
     ]);
     expect(stdout.split("\n")).toHaveLength(3);
-    expect(stderr).toContain("2 newest of 60 lines; --limit 0 for all\n");
+    expect(stderr).toMatch(
+      /^2 newest of 60 lines · read [\d.]+ \w+ · \d+ ms · --limit 0 for all$/m,
+    );
+  });
+
+  it("-o parquet is a file, with the columns of the server's", async () => {
+    const path = join(makeFolder(), "x.parquet");
+    const line = `"$0" "$1" query '{app="web-shop"} |= "tick 3"' "\${@:2}" > ${path}`;
+    const argv = [process.execPath, binSkald, ...range(), "-o", "parquet"];
+    const env = { ...process.env, SKALD_ADDR: server.url, SKALD_CONFIG: "/nonexistent" };
+    execFileSync("bash", ["-c", line, ...argv], { env, stdio: "ignore" });
+    const [row, ...others] = await parquetReadObjects({ file: await asyncBufferFromFile(path) });
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ line: " tick 3 \n", labels: { app: "web-shop", env: "prod" } });
   });
 
   it("downloads parts, merges them in order, and leaves parts that are there", async () => {
@@ -161,9 +176,22 @@ describe("values", () => {
   ])("at one time, -o %s", async (form, wanted) => {
     const one = query.replace('env="prod"', 'app="api"');
     const argv = ["query", one, "--at", `${time(lineCount)}Z`, "-o", form, "-z", "UTC"];
-    expect(await skald(argv)).toEqual({ code: 0, stdout: wanted, stderr: "" });
+    const cost = expect.stringMatching(/^read [\d.]+ \w+ · \d+ ms\n$/);
+    expect(await skald(argv)).toEqual({ code: 0, stdout: wanted, stderr: cost });
     const instant = ["instant-query", one, "--now", `${time(lineCount)}Z`, "-o", form, "-z", "UTC"];
     expect((await skald(instant)).stdout).toBe(wanted);
+  });
+
+  it("are a Parquet file with -o parquet", async () => {
+    const path = join(makeFolder(), "x.parquet");
+    const line = `"$0" "$1" query '${query}' "\${@:2}" > ${path}`;
+    const argv = [process.execPath, binSkald, "--at", `${end}`, "-o", "parquet"];
+    const env = { ...process.env, SKALD_ADDR: server.url, SKALD_CONFIG: "/nonexistent" };
+    execFileSync("bash", ["-c", line, ...argv], { env, stdio: "ignore" });
+    const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path) });
+    expect(rows).toContainEqual({
+      ...{ timestamp: new Date(end * 1000), labels: { app: "api" }, value: lineCount },
+    });
   });
 
   it("of a range are a chart", async () => {
@@ -214,6 +242,35 @@ describe("lists", () => {
   });
 });
 
+describe("explain", () => {
+  const query = '{app="api"} |= "broken 7"';
+  it("tells what a query holds and reads", async () => {
+    const { code, stdout, stderr } = await skald(["explain", query, ...range()]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^selector +streams +lines +bytes +segments +blocks +blocks to read +bytes to read\n\{app="api"\} +1 +60 +[\d.]+ \w+ +1 +1 +1 +[\d.]+ \w+\n$/,
+    );
+    expect(stderr).toContain('filters of segments look for "broken 7"\n');
+  });
+
+  it("has the server's answer as JSON, and reads plain files", async () => {
+    const json = await skald(["explain", query, ...range(), "-o", "jsonl", "-q"]);
+    expect(JSON.parse(json.stdout)).toMatchObject({ kind: "log", parts: [{ entries: 60 }] });
+    const input = "a\nb\n";
+    const local = await skald(["explain", "--stdin", '|= "a"', "-q", "-o", "csv"], { input });
+    expect(local.stdout).toMatch(/\n"\{filename=~"".\+""\}",1,2,/);
+  });
+
+  it("names the limit that would refuse the query: 3", async () => {
+    const small = await startServer(makeFolder(), ["-store.max-query-length=1h"]);
+    const argv = ["explain", query, "--since=2h", "-q", "--addr", small.url];
+    const { code, stderr } = await skald(argv);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^the server would refuse it: .*time range exceeds the limit/);
+    await small.kill("SIGTERM");
+  });
+});
+
 describe("what goes wrong", () => {
   it("a mistake in a query is shown with its place: 3", async () => {
     const { code, stdout, stderr } = await skald(["query", 'sum(rat({a="b"}[1m]))', "-q"]);
@@ -234,6 +291,8 @@ describe("what goes wrong", () => {
   it.each([
     ["a zone that is none: 2", ["query", "{}", "-z", "Mars"], 2, /no zone Mars/],
     ["a time that is none: 2", ["query", "{}", "--from", "soon"], 2, /--from: soon is no time/],
+    ["Parquet of a tail: 2", ["tail", '{app="api"}', "-o", "parquet"], 2, /for a whole answer/],
+    ["a chart of labels: 2", ["labels", "-o", "chart"], 2, /for the answers of queries/],
     ["a chart of lines: 2", ["query", '{app="api"}', "-o", "chart"], 2, /for metric queries/],
     ["a server that is not there: 4", ["labels", "--addr", "127.0.0.1:9"], 4, /was not reached/],
     ["no query: 2", ["query"], 2, /name a query/],

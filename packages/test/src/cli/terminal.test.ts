@@ -67,6 +67,14 @@ describe("on a terminal", () => {
     expect(always.stdout).toContain("\u001b[31mERR");
   });
 
+  it("-o default has the colours of logcli, and one for each stream with --colored-output", async () => {
+    const asked = `query '{app="api"}' -q -o default --include-label app`;
+    const labels = 'm {app="api"}\u001b[39m';
+    expect((await inTerminal(asked)).text).toContain(`\u001b[31${labels}`);
+    expect((await inTerminal(`${asked} --colored-output`)).text).toContain(`\u001b[33${labels}`);
+    expect((await inTerminal(asked, "", { NO_COLOR: "1" })).text).not.toContain("\u001b[3");
+  });
+
   it("delete add asks, and takes only a yes", async () => {
     const command = `delete add '{app="api"}' --since 10m`;
     const no = await inTerminal(command, "no");
@@ -124,6 +132,19 @@ describe("over TLS", () => {
     await waitFor(() => out.includes("hello\n"));
     tail.kill("SIGINT");
     expect([(await once(tail, "exit"))[0], err]).toEqual([130, ""]);
+    const target = await startServer(makeFolder());
+    const copy = (...from: string[]) =>
+      runProgram(
+        binSkald,
+        ["import", '{app="x"}', "--addr", target.url, "--from-addr", addr, "--retries=0", ...from],
+        { cwd: makeFolder() },
+      );
+    const asClient = ["--from-cert", cert, "--from-key", key];
+    expect(await copy("--from-ca-cert", ca, ...asClient)).toMatchObject({ code: 0 });
+    expect(await queryLines(target.url, '{app="x"}')).toEqual(["hello"]);
+    expect(await copy("--from-tls-skip-verify", ...asClient)).toMatchObject({ code: 0 });
+    expect(await copy(...asClient)).toMatchObject({ code: 4 });
+    await target.kill("SIGTERM");
     await started.kill("SIGTERM");
   });
 });
