@@ -15,6 +15,7 @@ import type {
   TaskOf,
 } from "@skald/contracts";
 import { findingsKey } from "@skald/logql";
+import type { SegmentRef } from "@skald/model";
 import type { WorkerPool } from "@skald/runtime";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
@@ -204,9 +205,10 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     options: ScanOptions,
   ): Promise<ThreadAnswer<K>> {
     const plan = kind === "scan" ? (task as ScanTask<ScanPlan, LocalRef>).plan : undefined;
-    const key = plan === undefined || "log" in plan ? undefined : findingsKey(plan);
+    const isFound = plan !== undefined && !("log" in plan) && refsOf(task).some(isSegment);
+    const key = isFound ? findingsKey(plan) : undefined;
     const refs = refsOf<LocalRef>(task).map((ref): ImagedRef => {
-      if (ref.kind === "head") return ref;
+      if (!isSegment(ref)) return ref;
       const place = placeOf(ref);
       const image = this.#images.get(place);
       const findings = key === undefined ? undefined : this.#findings.of(place, key);
@@ -242,6 +244,10 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     if (isMissing(value)) throw new SlotsMissing(value.missingSlots);
     return value;
   }
+}
+
+function isSegment(ref: LocalRef): ref is SegmentRef {
+  return ref.kind === "segment";
 }
 
 const maxHashes = 20_000;

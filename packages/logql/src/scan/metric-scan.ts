@@ -13,6 +13,7 @@ import {
   type RunSelection,
   StreamKeys,
   type StreamLabels,
+  WindowRows,
 } from "./block-selection.js";
 import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
 import { FieldSeries } from "./field-columns.js";
@@ -25,7 +26,6 @@ import {
   SeriesIndex,
   StreamSeries,
 } from "./series.js";
-import { WindowRows } from "./window-rows.js";
 
 /**
  * Accumulates the rows of one leaf, in memory bounded by the plan. Blocks and sources may come in any order; of rows
