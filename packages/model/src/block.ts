@@ -11,10 +11,10 @@ export interface BytesColumn {
   readonly offsets: Uint32Array;
 }
 
-/** A column with few values: row i has `dictionary[codes[i]]`. */
+/** A column whose rows share values: row i has value `codes[i]` of the dictionary, which may be that of many blocks. */
 export interface DictionaryColumn {
-  readonly dictionary: readonly string[];
-  readonly codes: Uint8Array;
+  readonly dictionary: BytesColumn;
+  readonly codes: Uint8Array | Uint16Array;
 }
 
 /** One structured metadata name over the rows of a block; an empty value means that the row has none. */

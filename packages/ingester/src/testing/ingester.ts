@@ -315,9 +315,10 @@ function metadataTexts(block: Block): string[] {
 }
 
 function metadataValue(column: MetadataColumn, row: number): string {
-  if (column.kind === "dictionary") return column.dictionary[column.codes[row] as number] as string;
-  const [from, to] = [column.offsets[row] as number, column.offsets[row + 1] as number];
-  return from === to ? "" : Buffer.from(column.bytes.slice(from, to)).toString();
+  const [{ bytes, offsets }, at] =
+    column.kind === "dictionary" ? [column.dictionary, column.codes[row]!] : [column, row];
+  const [from, to] = [offsets[at]!, offsets[at + 1]!];
+  return from === to ? "" : Buffer.from(bytes.slice(from, to)).toString();
 }
 
 export function equals(name: string, value: string): Matcher {

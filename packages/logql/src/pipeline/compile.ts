@@ -1,5 +1,11 @@
 import { invalidArgument, SkaldError } from "@skald/model";
-import { factsOf, type LabelFilter, type LabelTarget, type Stage } from "../syntax/ast.js";
+import {
+  factsOf,
+  type LabelFilter,
+  type LabelTarget,
+  type Stage,
+  type Unwrap,
+} from "../syntax/ast.js";
 import { printStage } from "../syntax/stages.js";
 import { impliedNeedles, pipelineFormula, valueFormula } from "./needles.js";
 import type { Pipeline, PipelineOptions } from "./pipeline.js";
@@ -18,7 +24,8 @@ import {
   prepareLineFormat,
 } from "./stage/format.js";
 import { prepareJson, prepareJsonPaths, prepareUnpack } from "./stage/json.js";
-import { compileLabelFilter, type LabelPrefilter, prepareUnwrap } from "./stage/label-filter.js";
+import { compileLabelFilter, prepareUnwrap } from "./stage/label-filter.js";
+import type { LabelPrefilter } from "./stage/label-prefilter.js";
 import { compileLineFilter, type LineFilter, prepareLineFilter } from "./stage/line-filter.js";
 import { prepareLogfmt, prepareLogfmtKeys } from "./stage/logfmt.js";
 import { FilterRows } from "./stage/row-sets.js";
@@ -61,9 +68,10 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
       lineFilters.push(lineFilter);
       continue;
     }
-    if (stage.kind === "label_filter" && !changesLabels && isPlainFilter(stage.filter)) {
-      labelFilters.push(frontFilter(stage.filter));
-      continue;
+    if (stage.kind === "label_filter" && !changesLabels && !seesErrors(stage.filter)) {
+      const isPlain = isPlainFilter(stage.filter);
+      labelFilters.push(frontFilter(stage.filter, isPlain ? undefined : tail.length));
+      if (isPlain) continue;
     }
     if (!useful[i]) continue;
     const guard = parserGuard(stages, i);
@@ -89,6 +97,7 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
     },
     implied,
     unwrap: options.unwrap && prepareUnwrap(options.unwrap),
+    valueLabel: options.unwrap && valueLabel(options.unwrap),
   };
 }
 
@@ -291,8 +300,15 @@ function canFail(stage: Stage): boolean {
   return stage.kind === "logfmt" ? stage.strict : factsOf(stage).marksErrors;
 }
 
-function frontFilter(filter: LabelFilter): LabelPrefilter {
+/** The label whose value alone says which number a row has, where filters behind it look at nothing else than errors. */
+function valueLabel({ label, filters }: Unwrap): string | undefined {
+  const isOwn = (name: string) => name === label || isErrorLabel(name);
+  return filters.flatMap(filterNames).every(isOwn) ? label : undefined;
+}
+
+function frontFilter(filter: LabelFilter, stage: number | undefined): LabelPrefilter {
   const front = {
+    stage,
     prepare: compileLabelFilter(filter),
     names: [...new Set(filterNames(filter))],
     formula: valueFormula(filter),
@@ -302,10 +318,17 @@ function frontFilter(filter: LabelFilter): LabelPrefilter {
   return { ...front, equals: encodeText(filter.matcher.value) };
 }
 
-/** True for comparisons of texts only, and not of errors: such a filter sets nothing and may be asked before others. */
+/** True for comparisons of texts only: such a filter sets no error. */
 function isPlainFilter(filter: LabelFilter): boolean {
   if (filter.kind === "and" || filter.kind === "or") {
     return isPlainFilter(filter.left) && isPlainFilter(filter.right);
   }
-  return filter.kind === "string" && !isErrorLabel(filter.matcher.name);
+  return filter.kind === "string";
+}
+
+/** True for a filter whose answer may change with an error that an earlier stage set. Others may be asked before those. */
+export function seesErrors(filter: LabelFilter): boolean {
+  if (filter.kind === "and" || filter.kind === "or")
+    return seesErrors(filter.left) || seesErrors(filter.right);
+  return filter.kind === "ip" || filterNames(filter).some(isErrorLabel);
 }

@@ -3,7 +3,8 @@ import { allOf, anyOf, compileRegex, type NeedleFormula } from "@skald/model";
 import { factsOf, type LabelFilter, type Stage } from "../syntax/ast.js";
 import { encodeText } from "./row/bytes.js";
 import { extractedSuffix, isErrorLabel } from "./row/row-labels.js";
-import { alternativesOf, type LabelPrefilter } from "./stage/label-filter.js";
+import { alternativesOf } from "./stage/label-filter.js";
+import type { LabelPrefilter } from "./stage/label-prefilter.js";
 import type { LineFilter } from "./stage/line-filter.js";
 
 /** Each text of a formula is asked, and of more than this some is in most blocks. */

@@ -1,5 +1,5 @@
 import type { RowSelection } from "@skald/kernels";
-import type { Block, BlockFacts, BytesColumn, Labels } from "@skald/model";
+import type { Block, BlockFacts, BytesColumn, DictionaryColumn, Labels } from "@skald/model";
 import { Budget } from "../plan/budget.js";
 import type { ImpliedNeedles } from "./needles.js";
 import type { PipelineOptions, PipelineRun, RowBatch, RunOptions } from "./pipeline.js";
@@ -21,7 +21,8 @@ import {
   type StreamContext,
 } from "./row/row-labels.js";
 import { SeriesInterner } from "./series-interner.js";
-import { BlockLabelFilter, type LabelPrefilter, type RowValue } from "./stage/label-filter.js";
+import type { RowValue } from "./stage/label-filter.js";
+import { BlockLabelFilter, type LabelPrefilter } from "./stage/label-prefilter.js";
 import { BlockLineFilter, type LineFilter, selectAnyText } from "./stage/line-filter.js";
 import { FilterRows } from "./stage/row-sets.js";
 
@@ -42,10 +43,11 @@ export class BlockRun implements PipelineRun {
   #rows = new Uint32Array(0);
   #ids = new Uint32Array(0);
   #values = new Float64Array(0);
-  readonly #codeSeries = {
-    stream: undefined as StreamContext | undefined,
-    metadata: undefined as BlockMetadata | undefined,
-    ids: new Int32Array(256),
+  readonly #codeSeries: CodeSeries = {
+    stream: undefined,
+    name: "",
+    dictionary: undefined,
+    ids: noIds,
   };
 
   constructor(compiled: CompiledPipeline, { check, maxLineBytes }: RunOptions = {}) {
@@ -109,9 +111,10 @@ export class BlockRun implements PipelineRun {
   /** Runs the stages on the chosen rows, stream by stream; answers how many survive. */
   #runRows(block: Block, streamLabels: (stream: number) => Labels, chosen: RowSelection): number {
     const { labels } = this.#state;
-    const { tail, unwrap, usesLines } = this.#compiled;
-    const lines =
-      usesLines && (tail.length > 0 || unwrap !== undefined) ? block.lines() : undefined;
+    const { unwrap, usesLines } = this.#compiled;
+    const stages = this.#state.front.leftOf(this.#state.stages);
+    const isPlain = stages.length === 0 && unwrap === undefined;
+    const lines = usesLines && !isPlain ? block.lines() : undefined;
     if (lines !== undefined) {
       this.#state.prepareRows({ block, lines, selection: chosen, streamLabels });
     }
@@ -125,10 +128,10 @@ export class BlockRun implements PipelineRun {
       const from = at;
       while (at < chosen.count && rows[at]! < runEnd) at++;
       const stream = labels.beginStream(streamLabels(runs.stream[run]!));
-      count =
-        tail.length === 0 && unwrap === undefined
-          ? this.#fill(stream, from, at, count)
-          : this.#runStages(lines, stream, from, at, count);
+      const values = stages.length === 0 ? this.#state.valuesByCode() : undefined;
+      if (isPlain) count = this.#fill(stream, from, at, count);
+      else if (values !== undefined) count = this.#fillValues(values, stream, from, at, count);
+      else count = this.#runStages(stages, lines, stream, from, at, count);
     }
     return count;
   }
@@ -145,8 +148,9 @@ export class BlockRun implements PipelineRun {
       }
       return count;
     }
-    const codes = this.#onlyDictionary();
-    const known = codes && this.#seriesOfCodes(stream);
+    const coded = this.#onlyDictionary();
+    const codes = coded?.column.codes;
+    const known = coded && this.#seriesOfCodes(stream, coded);
     for (let i = from; i < to; i++) {
       const row = rows[i]!;
       const code = codes === undefined ? -1 : codes[row]!;
@@ -156,6 +160,41 @@ export class BlockRun implements PipelineRun {
         id = this.series.idOf(stream);
         if (known !== undefined) known[code] = id;
       }
+      this.#rows[count] = row;
+      this.#ids[count++] = id;
+    }
+    return count;
+  }
+
+  /** Rows that only need their series and a number that stands for a value of a dictionary. */
+  #fillValues(
+    { codes, numbers, kinds }: ValuesByCode,
+    stream: StreamContext,
+    from: number,
+    to: number,
+    count: number,
+  ): number {
+    const { labels } = this.#state;
+    const { rows } = this.#selection;
+    const constant = this.#constantSeries(stream);
+    const coded = constant < 0 ? this.#onlyDictionary() : undefined;
+    const known = coded && this.#seriesOfCodes(stream, coded);
+    const keys = coded?.column.codes ?? codes;
+    for (let i = from; i < to; i++) {
+      const row = rows[i]!;
+      const code = codes[row]!;
+      let kind = kinds[code]!;
+      if (kind === valueKinds.none) continue;
+      let id = constant;
+      if (kind === valueKinds.number && known !== undefined) id = known[keys[row]!]!;
+      if (kind !== valueKinds.number || id < 0) {
+        labels.beginRow(row);
+        if (kind !== valueKinds.number) kind = this.#state.readValue(code);
+        if (kind === valueKinds.none) continue;
+        id = this.series.idOf(stream);
+        if (kind === valueKinds.number && known !== undefined) known[keys[row]!] = id;
+      }
+      this.#values[count] = numbers[code]!;
       this.#rows[count] = row;
       this.#ids[count++] = id;
     }
@@ -178,18 +217,21 @@ export class BlockRun implements PipelineRun {
     return stream.seriesId;
   }
 
-  /** Series by code of a dictionary, -1 where not known yet: the same array while block and labels of streams stay. */
-  #seriesOfCodes(stream: StreamContext): Int32Array {
-    const { metadata } = this.#state.labels;
+  /** Series by code of a dictionary, -1 where not known yet: the same array while dictionary and labels of streams stay. */
+  #seriesOfCodes(stream: StreamContext, { name, column: { dictionary } }: CodedValues): Int32Array {
     const known = this.#codeSeries;
-    if (known.stream === stream && known.metadata === metadata) return known.ids;
+    const isSame = known.stream === stream && known.name === name;
+    if (isSame && known.dictionary === dictionary) return known.ids;
+    const values = dictionary.offsets.length - 1;
+    if (known.ids.length < values) known.ids = new Int32Array(values);
     known.stream = stream;
-    known.metadata = metadata;
+    known.name = name;
+    known.dictionary = dictionary;
     return known.ids.fill(-1);
   }
 
-  /** The codes of the one metadata column that the series depend on, if it is a dictionary. */
-  #onlyDictionary(): Uint8Array | undefined {
+  /** The one metadata column that the series depend on, if it is a dictionary. */
+  #onlyDictionary(): CodedValues | undefined {
     const { metadata } = this.#state.labels;
     if (metadata === undefined || metadata.hasErrors) return undefined;
     const { groups } = this.series;
@@ -206,11 +248,11 @@ export class BlockRun implements PipelineRun {
         count++;
       }
     }
-    const column = count === 1 ? only?.column : undefined;
-    return column?.kind === "dictionary" ? column.codes : undefined;
+    return count === 1 && only?.column.kind === "dictionary" ? (only as CodedValues) : undefined;
   }
 
   #runStages(
+    stages: readonly RowStage[],
     lines: BytesColumn | undefined,
     stream: StreamContext,
     from: number,
@@ -218,7 +260,7 @@ export class BlockRun implements PipelineRun {
     count: number,
   ): number {
     const state = this.#state;
-    const { labels, line, stages, value } = state;
+    const { labels, line, value } = state;
     const { changesLines } = this.#compiled;
     const { rows } = this.#selection;
     next: for (let i = from; i < to; i++) {
@@ -258,6 +300,30 @@ export class BlockRun implements PipelineRun {
   }
 }
 
+/** A metadata column with a dictionary. */
+type CodedValues = MetadataValues & { readonly column: DictionaryColumn };
+
+const noIds = new Int32Array(0);
+
+/** The series of the values of a dictionary. */
+interface CodeSeries {
+  stream: StreamContext | undefined;
+  name: string;
+  dictionary: BytesColumn | undefined;
+  ids: Int32Array;
+}
+
+/** What `unwrap` makes of a value. A row whose value fails has an error, which others of the code have, too. */
+const valueKinds = { unknown: -1, none: 0, number: 1, failed: 2 } as const;
+
+/** The numbers that the values of a dictionary stand for, and their kinds. */
+interface ValuesByCode {
+  codes: DictionaryColumn["codes"];
+  dictionary: BytesColumn;
+  numbers: Float64Array;
+  kinds: Int8Array;
+}
+
 /** The stages bound to the labels and the line of the current row. */
 class RunState implements RowState {
   readonly labels = new CurrentLabels(new LabelSlots());
@@ -269,13 +335,18 @@ class RunState implements RowState {
   position = 0;
   readonly #preparations: ((rows: BlockRows) => void)[] = [];
   readonly #nowNs: bigint;
+  /** Slot of the label whose value alone says what number a row has; -1 without one. */
+  readonly #valueSlot: number;
+  #values: ValuesByCode | undefined;
   #block: Block | undefined;
 
-  constructor({ tail, unwrap, labelFilters, options }: CompiledPipeline, budget: Budget) {
+  constructor(compiled: CompiledPipeline, budget: Budget) {
+    const { tail, unwrap, labelFilters, options, valueLabel } = compiled;
     this.budget = budget;
     this.#nowNs = options.nowNs ?? 0n;
     this.stages = tail.map(({ prepare, context }) => prepare(this, context));
     this.value = unwrap?.(this);
+    this.#valueSlot = valueLabel === undefined ? -1 : this.labels.names.slotOf(valueLabel);
     this.front = new BlockLabelFilter(labelFilters, this);
   }
 
@@ -293,6 +364,34 @@ class RunState implements RowState {
 
   prepareRows(rows: BlockRows): void {
     for (const prepare of this.#preparations) prepare(rows);
+  }
+
+  /** What is known of the numbers of the current stream, where the unwrapped label is a dictionary. */
+  valuesByCode(): ValuesByCode | undefined {
+    const { metadata } = this.labels;
+    if (this.#valueSlot < 0 || metadata === undefined || metadata.hasErrors) return undefined;
+    const column = metadata.columnOf(this.#valueSlot)?.column;
+    if (column?.kind !== "dictionary") return undefined;
+    const { codes, dictionary } = column;
+    if (this.#values?.dictionary !== dictionary) {
+      const values = dictionary.offsets.length - 1;
+      const kinds = new Int8Array(values).fill(valueKinds.unknown);
+      this.#values = { codes, dictionary, numbers: new Float64Array(values), kinds };
+    }
+    this.#values.codes = codes;
+    return this.#values;
+  }
+
+  /** Reads the value of the current row, which has this code, and answers its kind. */
+  readValue(code: number): number {
+    const { kinds, numbers } = this.#values!;
+    const number = this.value!();
+    if (number === undefined) kinds[code] = valueKinds.none;
+    else {
+      numbers[code] = number;
+      kinds[code] = this.labels.error === "" ? valueKinds.number : valueKinds.failed;
+    }
+    return kinds[code]!;
   }
 
   timestampNs(): bigint {
@@ -326,6 +425,7 @@ export interface CompiledPipeline {
   readonly implied: readonly ImpliedNeedles[];
   readonly tail: readonly TailStage[];
   readonly unwrap: ((row: RowState) => RowValue) | undefined;
+  readonly valueLabel: string | undefined;
   readonly usesLines: boolean;
   /** Whether lines are used for more than the filters in `lineFilters`. */
   readonly usesLinesBehind: boolean;

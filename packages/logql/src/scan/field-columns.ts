@@ -2,24 +2,17 @@ import type { RowSelection } from "@skald/kernels";
 import {
   type Block,
   type BlockFacts,
-  type BytesColumn,
   type FieldFacts,
   fieldFamily,
   type MetadataColumn,
 } from "@skald/model";
-import { compilePipeline, filterNames } from "../pipeline/compile.js";
+import { compilePipeline, filterNames, seesErrors } from "../pipeline/compile.js";
 import type { PipelineRun } from "../pipeline/pipeline.js";
-import {
-  errorDetailsLabel,
-  errorLabel,
-  extractedSuffix,
-  isErrorLabel,
-} from "../pipeline/row/row-labels.js";
+import { errorDetailsLabel, errorLabel, extractedSuffix } from "../pipeline/row/row-labels.js";
 import type { LeafPlan } from "../plan/plan.js";
 import {
   factsOf,
   type JsonStage,
-  type LabelFilter,
   type LabelFilterStage,
   type LogfmtStage,
   type Stage,
@@ -76,6 +69,7 @@ function wantedFields({ stages, unwrap, grouping, extract, mode }: LeafPlan) {
   for (const stage of stages) {
     if (stage === parser) isParsed = true;
     else if (stage.kind === "label_filter") {
+      // Parsers ask later filters at once, so that a filter may see an error of one behind it.
       if (seesErrors(stage.filter)) return undefined;
       for (const name of filterNames(stage.filter)) (isParsed ? names : before).add(name);
     } else if (stage.kind !== "line_filter") return undefined;
@@ -224,7 +218,7 @@ class FieldColumns {
       if (having === selected.length) continue;
       if (having > 0 || !fields.names.includes(name)) return undefined;
       const column = block.field(name);
-      if (column !== undefined) columns.set(name, asDictionary(column, block.rowCount));
+      if (column !== undefined) columns.set(name, column);
     }
     return {
       ...block,
@@ -243,13 +237,6 @@ function isPlainParser(stage: Stage): stage is PlainParser {
   return stage.extractions.length === 0 && !stage.strict && !stage.keepEmpty;
 }
 
-/** Parsers ask later filters at once, so that a filter may see an error of one behind it: only these do. */
-function seesErrors(filter: LabelFilter): boolean {
-  if (filter.kind === "and" || filter.kind === "or")
-    return seesErrors(filter.left) || seesErrors(filter.right);
-  return filter.kind === "ip" || filterNames(filter).some(isErrorLabel);
-}
-
 /** The streams of the selected rows. */
 function selectedStreams({ runs }: Block, { rows, count }: Readonly<RowSelection>): number[] {
   const streams: number[] = [];
@@ -261,60 +248,4 @@ function selectedStreams({ runs }: Block, { rows, count }: Readonly<RowSelection
     while (at < count && rows[at]! < end) at++;
   }
   return streams;
-}
-
-/** Values of a column that a dictionary takes, with the empty one. */
-const maxValues = 256;
-const slots = 1024;
-const decoder = new TextDecoder();
-
-/** The column as a dictionary, so that each value is looked at once; as it is when it has many values. */
-function asDictionary(column: MetadataColumn, rowCount: number): MetadataColumn {
-  if (column.kind === "dictionary") return column;
-  const { bytes, offsets } = column;
-  const codes = new Uint8Array(rowCount);
-  const starts: number[] = [0];
-  const ends: number[] = [0];
-  const table = new Uint16Array(slots);
-  let last = 0;
-  for (let row = 0; row < rowCount; row++) {
-    const start = offsets[row]!;
-    const end = offsets[row + 1]!;
-    if (start === end) continue;
-    if (isEqual(column, start, end, starts[last]!, ends[last]!)) {
-      codes[row] = last;
-      continue;
-    }
-    let hash = end - start;
-    for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193);
-    let slot = (hash ^ (hash >>> 15)) & (slots - 1);
-    let code = table[slot]!;
-    while (code > 0 && !isEqual(column, start, end, starts[code]!, ends[code]!)) {
-      slot = (slot + 1) & (slots - 1);
-      code = table[slot]!;
-    }
-    if (code === 0) {
-      if (starts.length === maxValues) return column;
-      code = starts.push(start) - 1;
-      ends.push(end);
-      table[slot] = code;
-    }
-    codes[row] = code;
-    last = code;
-  }
-  const dictionary = starts.map((start, code) => decoder.decode(bytes.subarray(start, ends[code])));
-  return { kind: "dictionary", dictionary, codes };
-}
-
-function isEqual(
-  { bytes }: BytesColumn,
-  start: number,
-  end: number,
-  otherStart: number,
-  otherEnd: number,
-): boolean {
-  if (end - start !== otherEnd - otherStart) return false;
-  for (let at = start, other = otherStart; at < end; at++, other++)
-    if (bytes[at] !== bytes[other]) return false;
-  return true;
 }

@@ -66,7 +66,7 @@ export function makeBlock(
   const { texts = [], fields } = options;
   if (options.texts === undefined && fields === undefined)
     return { block, streams, streamLabels: (stream) => streams[stream] as Labels };
-  const found = fields && fieldsOf(lines, fields);
+  const found = fields && fieldsOf(lines, fields, options.dictionaryMax ?? 16);
   const known = {
     ...block,
     facts: { ...factsOf(lines, texts), fields: found?.facts },
@@ -82,7 +82,11 @@ export interface KnownFields {
 }
 
 /** What a merge finds in lines (see FieldWriter of storage). */
-function fieldsOf({ bytes, offsets }: BytesColumn, { names, parser }: KnownFields) {
+function fieldsOf(
+  { bytes, offsets }: BytesColumn,
+  { names, parser }: KnownFields,
+  dictionaryMax: number,
+) {
   const rows = offsets.length - 1;
   const selection = { rows: Uint32Array.from({ length: rows }, (_, row) => row), count: rows };
   const found = fieldColumns(names.length, rows);
@@ -110,10 +114,10 @@ function fieldsOf({ bytes, offsets }: BytesColumn, { names, parser }: KnownField
       const place = f * found.capacity + row;
       const start = found.start[place]!;
       const has = found.kind[place] !== fieldKind.absent && !isOdd(row);
-      return has ? bytes.slice(start, start + found.length[place]!) : "";
+      // Values beyond ASCII are irregular.
+      return has ? Buffer.from(bytes.slice(start, start + found.length[place]!)).toString() : "";
     });
-    if (values.some(({ length }) => length > 0))
-      columns.set(name, { kind: "bytes", ...bytesColumn(values) });
+    if (values.some((value) => value !== "")) columns.set(name, columnOf(values, dictionaryMax));
   }
   const family = fieldFamily[parser];
   return { facts: { names, familyOf: () => family, irregular: { count, words } }, columns };
@@ -159,19 +163,17 @@ function metadataColumns(
   const names = new Set(rows.flatMap((row) => Object.keys(row.metadata ?? {})));
   for (const name of [...names].sort()) {
     const values = rows.map((row) => row.metadata?.[name] ?? "");
-    const dictionary = [...new Set(values)];
-    columns.set(
-      name,
-      dictionary.length <= dictionaryMax
-        ? {
-            kind: "dictionary",
-            dictionary,
-            codes: Uint8Array.from(values, (value) => dictionary.indexOf(value)),
-          }
-        : { kind: "bytes", ...bytesColumn(values) },
-    );
+    columns.set(name, columnOf(values, dictionaryMax));
   }
   return columns;
+}
+
+/** A column with a dictionary, unless that had too many values. */
+function columnOf(values: readonly string[], dictionaryMax: number): MetadataColumn {
+  const dictionary = [...new Set(values)];
+  if (dictionary.length > dictionaryMax) return { kind: "bytes", ...bytesColumn(values) };
+  const codes = Uint8Array.from(values, (value) => dictionary.indexOf(value));
+  return { kind: "dictionary", dictionary: bytesColumn(dictionary), codes };
 }
 
 function runTable(streamIds: readonly number[], times: Float64Array, lines: BytesColumn): RunTable {

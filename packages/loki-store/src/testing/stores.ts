@@ -128,7 +128,7 @@ function rowsOfBlock(block: Block, labelsOf: (stream: number) => object): string
 
 function valueAt(column: MetadataColumn, row: number): string {
   return column.kind === "dictionary"
-    ? column.dictionary[column.codes[row]!]!
+    ? textAt(column.dictionary, column.codes[row]!)
     : textAt(column, row);
 }
 

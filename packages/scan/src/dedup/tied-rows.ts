@@ -329,10 +329,8 @@ function valueAt({ bytes, offsets }: BytesColumn, row: number): Uint8Array {
 /** Bytes as latin1: only equality matters. */
 function metadataText(column: MetadataColumn | undefined, row: number): string {
   if (column === undefined) return "";
-  if (column.kind === "dictionary") {
-    return Buffer.from(column.dictionary[column.codes[row] as number] ?? "").toString("latin1");
-  }
-  const value = valueAt(column, row);
+  const isCoded = column.kind === "dictionary";
+  const value = isCoded ? valueAt(column.dictionary, column.codes[row]!) : valueAt(column, row);
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("latin1");
 }
 

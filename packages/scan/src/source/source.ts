@@ -2,6 +2,7 @@ import type { ScanKind, TaskOf, TaskSource } from "@skald/contracts";
 import {
   type Block,
   type BlockFacts,
+  type BytesColumn,
   detectedLevelName,
   type Labels,
   type LevelCounts,
@@ -163,14 +164,28 @@ function countLevels(block: Block, run: number): LevelCounts | undefined {
   const { codes, dictionary } = column;
   const { offsets } = block.lines();
   const { rowStart } = block.runs;
-  const rows = dictionary.map(() => 0);
-  const lineBytes = dictionary.map(() => 0);
+  const levels = textsOf(dictionary);
+  const rows = levels.map(() => 0);
+  const lineBytes = levels.map(() => 0);
   for (let row = rowStart[run]!; row < rowStart[run + 1]!; row++) {
     const level = codes[row]!;
     rows[level]! += 1;
     lineBytes[level]! += offsets[row + 1]! - offsets[row]!;
   }
-  return { levels: dictionary, rows, lineBytes };
+  return { levels, rows, lineBytes };
+}
+
+/** The texts of the dictionary that was asked last: all blocks have the same one, but for odd levels. */
+let known: { readonly dictionary: BytesColumn; readonly texts: readonly string[] } | undefined;
+
+function textsOf(dictionary: BytesColumn): readonly string[] {
+  if (known?.dictionary === dictionary) return known.texts;
+  const { bytes, offsets } = dictionary;
+  const texts = Array.from({ length: offsets.length - 1 }, (_, i) =>
+    Buffer.from(bytes.subarray(offsets[i], offsets[i + 1])).toString(),
+  );
+  known = { dictionary, texts };
+  return texts;
 }
 
 /** The selected streams of a head. Columns are made from the texts of the streams on first use. */

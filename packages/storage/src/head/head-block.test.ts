@@ -32,11 +32,12 @@ function linesOf(block: Block): string[] {
 function metadataOf(block: Block, name: string): string[] | undefined {
   const column = block.metadata(name);
   if (column === undefined) return undefined;
-  return [...Array(block.rowCount).keys()].map((row) =>
-    column.kind === "dictionary"
-      ? column.dictionary[column.codes[row]!]!
-      : Buffer.from(column.bytes.slice(column.offsets[row], column.offsets[row + 1])).toString(),
-  );
+  return [...Array(block.rowCount).keys()].map((row) => {
+    const isCoded = column.kind === "dictionary";
+    const { bytes, offsets } = isCoded ? column.dictionary : column;
+    const at = isCoded ? column.codes[row]! : row;
+    return Buffer.from(bytes.slice(offsets[at], offsets[at + 1])).toString();
+  });
 }
 
 function filled(source: Batch = batch): HeadBlock {

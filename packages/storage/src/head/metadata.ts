@@ -116,7 +116,8 @@ export class HeadMetadata {
       if (code > 255) return this.#levelsAsBytes(texts);
       codes[row] = code;
     }
-    return { kind: "dictionary", dictionary, codes };
+    const isTable = dictionary.length === levelNames.length;
+    return { kind: "dictionary", codes, dictionary: isTable ? levelTable : textsOf(dictionary) };
   }
 
   #levelsAsBytes(texts: ReadonlyMap<number, string>): MetadataColumn {
@@ -181,3 +182,12 @@ export function metadataOffsetsOf(columns: HeadBlockColumns, ref: HeadBlockRef):
   }
   return offsets;
 }
+
+function textsOf(texts: readonly string[]): BytesColumn {
+  const parts = texts.map((text) => Buffer.from(text));
+  const offsets = new Uint32Array(parts.length + 1);
+  for (const [i, part] of parts.entries()) offsets[i + 1] = offsets[i]! + part.length;
+  return { bytes: new Uint8Array(Buffer.concat([...parts, Buffer.alloc(paddingBytes)])), offsets };
+}
+
+const levelTable = textsOf(levelNames);

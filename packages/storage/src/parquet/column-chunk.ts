@@ -44,6 +44,7 @@ export class ColumnChunk {
   #rawBytes = 0;
   #compressed = false;
   #dictionaryRaw: { bytes: Uint8Array; count: number; sorted: boolean } | undefined;
+  #dictionaryPlace: DictionaryPlace | undefined;
 
   /** Level 0 means that no data page is compressed. */
   constructor(options: { readonly dataEncoding: number; readonly level: number }) {
@@ -99,7 +100,13 @@ export class ColumnChunk {
       codec: this.#compressed ? codec.zstd : codec.uncompressed,
       dataEncoding: this.dataEncoding,
       pages: this.pages.slice(),
+      dictionary: this.#dictionaryPlace,
     };
+  }
+
+  /** Bytes of the data pages so far, with their headers. */
+  get storedBytes(): number {
+    return this.#data.length;
   }
 
   /** Forgets the pages and keeps the memory, for the next row group. */
@@ -110,6 +117,7 @@ export class ColumnChunk {
     this.#rawBytes = 0;
     this.#compressed = false;
     this.#dictionaryRaw = undefined;
+    this.#dictionaryPlace = undefined;
   }
 
   #compress(body: Uint8Array): Uint8Array {
@@ -125,10 +133,26 @@ export class ColumnChunk {
     // A dictionary page cannot say that it is not compressed, so it is as soon as the chunk has a codec.
     if (bytes.byteLength > compressDictionaryBytes) this.#compressed = true;
     const stored = this.#compressed ? zstd.compress(bytes, Math.max(this.#level, 1)) : bytes;
-    writeDictionaryPageHeader(this.#dictionary, dictionary, stored);
+    const crc = crc32(stored);
+    writeDictionaryPageHeader(this.#dictionary, dictionary, { bytes: stored, crc });
+    this.#dictionaryPlace = {
+      storedBytes: stored.byteLength,
+      rawBytes: bytes.byteLength,
+      valueCount: dictionary.count,
+      crc,
+    };
     this.#rawBytes += this.#dictionary.length + bytes.byteLength;
     this.#dictionary.append(stored);
   }
+}
+
+/** The body of a dictionary page, as the own index keeps it. */
+export interface DictionaryPlace {
+  /** Equal when it is not compressed. */
+  readonly storedBytes: number;
+  readonly rawBytes: number;
+  readonly valueCount: number;
+  readonly crc: number;
 }
 
 /** A dictionary above this size is compressed, and with it the chunk. */
@@ -144,6 +168,7 @@ export interface SealedChunk {
   readonly codec: number;
   readonly dataEncoding: number;
   readonly pages: readonly PagePlace[];
+  readonly dictionary?: DictionaryPlace | undefined;
 }
 
 function writeDataPageHeader(
@@ -172,13 +197,13 @@ function writeDataPageHeader(
 function writeDictionaryPageHeader(
   out: ByteWriter,
   dictionary: { bytes: Uint8Array; count: number; sorted: boolean },
-  stored: Uint8Array,
+  { bytes, crc }: { readonly bytes: Uint8Array; readonly crc: number },
 ): void {
   const thrift = new ThriftWriter(out);
   thrift.i32(1, pageType.dictionary);
   thrift.i32(2, dictionary.bytes.byteLength);
-  thrift.i32(3, stored.byteLength);
-  thrift.i32(4, crc32(stored) | 0);
+  thrift.i32(3, bytes.byteLength);
+  thrift.i32(4, crc | 0);
   thrift.struct(7, () => {
     thrift.i32(1, dictionary.count);
     thrift.i32(2, encoding.plain);

@@ -13,6 +13,8 @@ export function bitWidth(most: number): number {
   return 32 - Math.clz32(most);
 }
 
+type Codes = Uint8Array | Uint16Array | Uint32Array;
+
 /** Writes one run; a count of 0 writes nothing. */
 export function encodeRun(out: ByteWriter, value: number, count: number, width: number): void {
   if (count === 0) return;
@@ -21,12 +23,7 @@ export function encodeRun(out: ByteWriter, value: number, count: number, width: 
 }
 
 /** Writes values, as runs where 8 or more equal ones follow each other and packed elsewhere. */
-export function encodeHybrid(
-  out: ByteWriter,
-  values: Uint8Array | Uint32Array,
-  count: number,
-  width: number,
-): void {
+export function encodeHybrid(out: ByteWriter, values: Codes, count: number, width: number): void {
   let packedFrom = 0;
   let at = 0;
   while (at < count) {
@@ -49,7 +46,7 @@ export function encodeHybrid(
 export function decodeHybrid(
   bytes: Uint8Array,
   width: number,
-  values: Uint8Array | Uint32Array,
+  values: Codes,
   count: number,
 ): number {
   if (width > 24) throw corruptPage(`levels or codes of ${width} bits`);
@@ -88,7 +85,7 @@ export function decodeHybrid(
 
 function encodePacked(
   out: ByteWriter,
-  values: Uint8Array | Uint32Array,
+  values: Codes,
   from: number,
   to: number,
   width: number,
@@ -117,21 +114,39 @@ function decodePacked(
   bytes: Uint8Array,
   at: number,
   width: number,
-  values: Uint8Array | Uint32Array,
+  values: Codes,
   from: number,
   count: number,
 ): void {
   const mask = (1 << width) - 1;
-  let place = at;
+  let next = from;
+  let bit = at * 8;
+  if (count >= minLoads && width > 0) {
+    // A load of four bytes holds any value; the last ones have fewer behind them.
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const end = from + count - 32;
+    for (; next < end; next++) {
+      values[next] = (view.getUint32(bit >>> 3, true) >>> (bit & 7)) & mask;
+      bit += width;
+    }
+  }
+  let place = bit >>> 3;
   let word = 0;
   let filled = 0;
-  for (let i = from; i < from + count; i++) {
+  if ((bit & 7) > 0) {
+    word = bytes[place++]! >>> (bit & 7);
+    filled = 8 - (bit & 7);
+  }
+  for (; next < from + count; next++) {
     while (filled < width) {
       word |= bytes[place++]! << filled;
       filled += 8;
     }
-    values[i] = word & mask;
+    values[next] = word & mask;
     word >>>= width;
     filled -= width;
   }
 }
+
+/** So many values are decoded faster with loads of words. */
+const minLoads = 64;

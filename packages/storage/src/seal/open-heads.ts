@@ -1,12 +1,7 @@
-import {
-  type Block,
-  type BytesColumn,
-  detectedLevelName,
-  type MetadataColumn,
-  paddingBytes,
-} from "@skald/model";
+import { type Block, type BytesColumn, detectedLevelName } from "@skald/model";
 import type { MetadataPairs } from "../head/head-view.js";
 import { type NameSplit, splitMetadata } from "../segment/layout.js";
+import { asBytes } from "../segment/spread.js";
 
 /** Blocks of one UTC day in order of arrival, with the texts of the streams that their runs number. */
 export interface SealHead {
@@ -154,33 +149,6 @@ export function sealBlock(block: PairedBlock, names: NameSplit, more: MoreNumber
     metadata,
     more: more.rowsOf(block),
   };
-}
-
-function asBytes(column: MetadataColumn): BytesColumn {
-  if (column.kind === "bytes") return column;
-  const { codes } = column;
-  const values = column.dictionary.map((text) => Buffer.from(text, "utf8"));
-  const lengths = Uint32Array.from(values, (value) => value.byteLength);
-  const starts = new Uint32Array(values.length);
-  for (let v = 1; v < values.length; v++) {
-    starts[v] = starts[v - 1]! + lengths[v - 1]!;
-  }
-  const all = new Uint8Array(Buffer.concat(values));
-  const offsets = new Uint32Array(codes.length + 1);
-  let total = 0;
-  for (let row = 0; row < codes.length; row++) {
-    total += lengths[codes[row]!]!;
-    offsets[row + 1] = total;
-  }
-  const bytes = new Uint8Array(total + paddingBytes);
-  let at = 0;
-  for (let row = 0; row < codes.length; row++) {
-    const code = codes[row]!;
-    const from = starts[code]!;
-    const to = from + lengths[code]!;
-    for (let i = from; i < to; i++) bytes[at++] = all[i]!;
-  }
-  return { bytes, offsets };
 }
 
 /** A block to seal. One that has its metadata row by row gives it so, because columns of many names take much memory. */

@@ -72,10 +72,11 @@ function addColumn(
   const own = saltsOf(name);
   if ("codes" in column) {
     const { codes, dictionary } = column;
-    const values = dictionary.map((value) => (value === "" ? undefined : hashOfText(value)));
+    const { offsets } = dictionary;
+    const { high, low } = hashesOf(dictionary, offsets.length - 1);
     for (let row = 0; row < rowCount; row++) {
-      const value = values[codes[row]!];
-      if (value !== undefined) addPair(sums, row, own, value.high, value.low);
+      const code = codes[row]!;
+      if (offsets[code] !== offsets[code + 1]) addPair(sums, row, own, high[code]!, low[code]!);
     }
     return;
   }

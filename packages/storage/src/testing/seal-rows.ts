@@ -116,7 +116,8 @@ function metadataOf(block: Block): Record<string, string>[] {
 }
 
 function metadataValue(column: MetadataColumn, row: number): string {
-  if (column.kind === "dictionary") return column.dictionary[column.codes[row]!]!;
+  if (column.kind === "dictionary")
+    return valueAt(column.dictionary, column.codes[row]!).toString("utf8");
   return column.offsets[row] === column.offsets[row + 1]
     ? ""
     : valueAt(column, row).toString("utf8");
@@ -163,7 +164,7 @@ function metadataColumn(name: string, values: readonly string[]): MetadataColumn
   const dictionary = [...new Set(["", ...values])];
   return {
     kind: "dictionary",
-    dictionary,
+    dictionary: bytesColumn(dictionary.map((text) => Buffer.from(text))),
     codes: Uint8Array.from(values, (value) => dictionary.indexOf(value)),
   };
 }

@@ -230,8 +230,6 @@ export interface StreamContext {
 export interface MetadataValues {
   readonly name: string;
   readonly column: MetadataColumn;
-  /** Encoded dictionary; empty for a bytes column. */
-  readonly dictionary: readonly Uint8Array[];
   /** Slot that the values have in the current stream: another one when the stream has the name. */
   slot: number;
 }
@@ -259,12 +257,7 @@ export class BlockMetadata {
     for (const name of names) {
       const column = block.metadata(name);
       if (column === undefined) continue;
-      const values: MetadataValues = {
-        name,
-        column,
-        dictionary: column.kind === "dictionary" ? column.dictionary.map(encodeText) : [],
-        slot: slots.slotOf(name),
-      };
+      const values: MetadataValues = { name, column, slot: slots.slotOf(name) };
       if (isErrorLabel(name)) this.#errors.set(name, values);
       else columns.push(values);
     }
@@ -295,25 +288,21 @@ export class BlockMetadata {
   textOf(name: string, row: number): string {
     const values = this.#errors.get(name);
     if (values === undefined) return "";
-    const { column } = values;
-    if (column.kind === "dictionary") return column.dictionary[column.codes[row]!] ?? "";
-    return readText(column.bytes, column.offsets[row]!, column.offsets[row + 1]!);
+    const found = { foundBytes: new Uint8Array(0), foundStart: 0, foundEnd: 0 };
+    return findValue(values, row, found)
+      ? readText(found.foundBytes, found.foundStart, found.foundEnd)
+      : "";
   }
 }
 
-function findValue({ column, dictionary }: MetadataValues, row: number, into: FoundValue): boolean {
-  if (column.kind === "dictionary") {
-    const value = dictionary[column.codes[row]!];
-    if (value === undefined || value.length === 0) return false;
-    into.foundBytes = value;
-    into.foundStart = 0;
-    into.foundEnd = value.length;
-    return true;
-  }
-  const start = column.offsets[row]!;
-  const end = column.offsets[row + 1]!;
+function findValue({ column }: MetadataValues, row: number, into: FoundValue): boolean {
+  const isCoded = column.kind === "dictionary";
+  const at = isCoded ? column.codes[row]! : row;
+  const { bytes, offsets } = isCoded ? column.dictionary : column;
+  const start = offsets[at]!;
+  const end = offsets[at + 1]!;
   if (start === end) return false;
-  into.foundBytes = column.bytes;
+  into.foundBytes = bytes;
   into.foundStart = start;
   into.foundEnd = end;
   return true;

@@ -423,8 +423,10 @@ export class FieldScan {
 }
 
 /** True when every row of the block has a value of the metadata. */
-function isInAllRows({ column, dictionary }: MetadataValues): boolean {
-  return column.kind === "dictionary" && dictionary.every(({ length }) => length > 0);
+function isInAllRows({ column }: MetadataValues): boolean {
+  if (column.kind === "bytes") return false;
+  const { offsets } = column.dictionary;
+  return offsets.every((offset, i) => i === 0 || offset > offsets[i - 1]!);
 }
 
 /** A scan for a parser; undefined where it would be of no use. */

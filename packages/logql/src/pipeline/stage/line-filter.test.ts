@@ -103,7 +103,7 @@ describe("line filters", () => {
     ['|> "<_>first<_> second<_>"', "(first &  second)"],
     ['!~ "first"', ""],
     ['| user="a" or user=~"b|c"', "(user=a | (user=b | user=c))"],
-    ['| user="a" and size > 5', ""],
+    ['| user="a" and size > 5', "user=a"],
     ['| user="a" or size > 5', ""],
     ['| user=~"a|"', ""],
     ['| user!="a" | app_extracted="b" | __error__="x"', ""],

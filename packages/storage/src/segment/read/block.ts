@@ -14,6 +14,7 @@ import { decodeHybrid } from "../../parquet/hybrid.js";
 import { zstd } from "../../zstd.js";
 import type { RangeReader } from "../range-reader.js";
 import { type BlockRange, type PageSet, wrongChecksum } from "../segment.js";
+import { type DictionaryPlace, decodeCodes, dictionaries } from "./dictionaries.js";
 import {
   firstMetadataColumn,
   lineColumn,
@@ -64,8 +65,13 @@ export function segmentBlock(stored: StoredBlock): Block {
   function fieldColumn(name: string): MetadataColumn | undefined {
     const field = index.fieldNames().indexOf(name);
     const column = index.columnCount + field;
-    if (field < 0 || index.pages(column).values[block] === 0) return undefined;
-    return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
+    if (field < 0) return undefined;
+    if (index.pages(column).values[block] === 0) return undefined;
+    const place = index.dictionaryOf(column, block);
+    if (place === undefined) return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
+    const dictionary = stored.reader.dictionary(column, place, stored);
+    const codes = decodeCodes(page(column), rowCount, place.valueCount);
+    return { kind: "dictionary", dictionary, codes };
   }
 
   return {
@@ -232,12 +238,13 @@ export class PageReader {
     const levelBytes = places.levelBytes[block]!;
     const storedBytes = places.storedBytes[block]!;
     const rawBytes = places.rawBytes[block]!;
-    const stored = this.#stored(offset, levelBytes + storedBytes, pages);
-    const found = crc32(stored);
-    if (found !== places.crcs[block]) {
-      const page = `the page of ${this.#index.columnName(column)}, block ${block}, at byte ${offset}`;
-      throw internal(wrongChecksum(page, places.crcs[block]!, found));
-    }
+    const stored = this.#checked(
+      offset,
+      levelBytes + storedBytes,
+      places.crcs[block]!,
+      pages,
+      () => `the page of ${this.#index.columnName(column)}, block ${block}`,
+    );
     const body = stored.subarray(levelBytes);
     return {
       levels: stored.subarray(0, levelBytes),
@@ -246,20 +253,55 @@ export class PageReader {
     };
   }
 
-  /** The ranges of the file that hold the pages of some columns, near ones joined. */
+  /** The values of a column of codes. They are kept, and are the same object as long as they are. */
+  dictionary(
+    column: number,
+    place: DictionaryPlace,
+    { pages }: { readonly pages?: PageSet | undefined },
+  ): BytesColumn {
+    return dictionaries.get(place, () => {
+      const { offset, storedBytes, rawBytes, crc } = place;
+      const nameOf = () => `the dictionary of ${this.#index.columnName(column)}`;
+      const stored = this.#checked(offset, storedBytes, crc, pages, nameOf);
+      return storedBytes === rawBytes ? stored : zstd.decompress(stored, rawBytes);
+    });
+  }
+
+  /** The ranges of the file that hold the pages of some columns, and dictionaries that are not known yet; near ones are joined. */
   ranges(columns: readonly number[], blocks: BlockRange): ByteRange[] {
     const ranges: ByteRange[] = [];
     for (const column of columns) {
       const { offsets, levelBytes, storedBytes, values } = this.#index.pages(column);
+      const wanted = new Set<DictionaryPlace>();
       for (let block = blocks.from; block < blocks.to; block++) {
         // Pages of nothing but nulls are never asked for.
         if (values[block] === 0) continue;
         const from = offsets[block]!;
         const to = from + levelBytes[block]! + storedBytes[block]!;
         ranges.push({ from, to });
+        const dictionary = this.#index.dictionaryOf(column, block);
+        if (dictionary !== undefined) wanted.add(dictionary);
+      }
+      for (const dictionary of wanted) {
+        // What is kept may be forgotten before it is used; then it can be read only from a file.
+        if (this.#reader.kind === "sync" && dictionaries.has(dictionary)) continue;
+        ranges.push({ from: dictionary.offset, to: dictionary.offset + dictionary.storedBytes });
       }
     }
     return joinRanges(ranges);
+  }
+
+  #checked(
+    offset: number,
+    length: number,
+    crc: number,
+    pages: PageSet | undefined,
+    nameOf: () => string,
+  ): Uint8Array {
+    const stored = this.#stored(offset, length, pages);
+    const found = crc32(stored);
+    if (found === crc) return stored;
+    throw internal(wrongChecksum(`${nameOf()}, at byte ${offset}`, crc, found));
   }
 
   #stored(offset: number, length: number, pages: PageSet | undefined): Uint8Array {

@@ -3,7 +3,7 @@ import { dayNs, internal } from "@skald/model";
 import { runningSum } from "../../bytes.js";
 import { zstd, zstdContentBytes } from "../../zstd.js";
 import { readDigests, readMarks } from "../digests.js";
-import { readFacts } from "../facts.js";
+import { readFacts, readFieldNames } from "../facts.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { ImageReader, type IndexImage, writeImage } from "../index-image.js";
 import { SectionReader, section } from "../index-sections.js";
@@ -11,6 +11,7 @@ import { endBytes, type SegmentTrailer, trailerBytes } from "../layout.js";
 import { readLevels, readMetadataBytes, readSlices } from "../run-counts.js";
 import { wrongChecksum } from "../segment.js";
 import { decodeStreams, StreamTable } from "../streams.js";
+import type { DictionaryPlace } from "./dictionaries.js";
 import { BlockRuns, decodeRuns, RunColumns, runParts } from "./runs.js";
 
 /** Places of the pages of one column, block by block. */
@@ -23,6 +24,8 @@ interface ColumnPages {
   /** Values that are not null. */
   readonly values: Float64Array;
   readonly crcs: Uint32Array;
+  /** Of a column whose pages may have codes, by block: the dictionary of its row group, if it has one. */
+  readonly dictionaries?: readonly (DictionaryPlace | undefined)[];
 }
 
 /** Numbers of the columns that have a page per block. Those of metadata follow; the last two are the map's. */
@@ -132,9 +135,7 @@ export class SegmentIndex {
     }),
   );
   /** Names of the fields of lines that have columns; those are numbered behind all others. */
-  readonly fieldNames = lazy(() =>
-    this.#sections.has(section.fieldNames) ? this.#sections.texts(section.fieldNames) : [],
-  );
+  readonly fieldNames = lazy(() => readFieldNames(this.#sections));
 
   /** Bytes of the structured metadata of each run; undefined when there are none. */
   readonly metadataBytes = lazy(() => readMetadataBytes(this.#sections, this.runs.count));
@@ -216,6 +217,11 @@ export class SegmentIndex {
     return this.metadataBytes()?.subarray(...this.runs.placesOf(block));
   }
 
+  /** The dictionary that the pages of a column have codes of in the row group of a block; undefined when they have values. */
+  dictionaryOf(column: number | undefined, block: number): DictionaryPlace | undefined {
+    return column === undefined ? undefined : this.pages(column).dictionaries?.[block];
+  }
+
   #readNames(block: number): string[] {
     const names = this.metadataNames.filter(
       (_, i) => this.pages(firstMetadataColumn + i).values[block] !== 0,
@@ -264,7 +270,29 @@ export class SegmentIndex {
       rawBytes: numbers(ids.rawBytes),
       values: numbers(ids.values),
       crcs: this.#sections.words(ids.crcs, ordinal),
+      ...(isField ? this.#readDictionaries(ordinal, columns, chunks) : {}),
     };
+  }
+
+  #readDictionaries(
+    ordinal: number,
+    columns: number,
+    chunks: Float64Array,
+  ): Pick<ColumnPages, "dictionaries"> {
+    if (!this.#sections.has(section.fieldDictionaries, ordinal)) return {};
+    const numbers = this.#sections.numbers(section.fieldDictionaries, ordinal);
+    const crcs = this.#sections.words(section.fieldDictionaryCrcs, ordinal);
+    const dictionaries: (DictionaryPlace | undefined)[] = [];
+    for (let group = 0; group < this.groupBlocks.length; group++) {
+      const [valueCount = 0, storedBytes = 0, rawBytes = 0] = numbers.subarray(group * 3);
+      // It ends where the first data page begins.
+      const offset = chunks[group * columns + ordinal]! - storedBytes;
+      const crc = crcs[group]!;
+      const place = { offset, storedBytes, rawBytes, valueCount, crc };
+      for (let left = this.groupBlocks[group]!; left > 0; left--)
+        dictionaries.push(valueCount === 0 ? undefined : place);
+    }
+    return { dictionaries };
   }
 }
 

@@ -21,6 +21,7 @@ import { zstd } from "../../zstd.js";
 import { withPadding } from "../index-sections.js";
 import type { SegmentTrailer } from "../layout.js";
 import type { SyncRangeReader } from "../range-reader.js";
+import type { DictionaryPlace } from "../read/dictionaries.js";
 import {
   firstMetadataColumn,
   lineColumn,
@@ -211,6 +212,10 @@ class ChunkWalk {
   readonly #blocks: BlockRange;
   /** Number of the column in the own index; undefined for labels. */
   readonly #column: number | undefined;
+  /** How its values are written. */
+  readonly #encoding: number;
+  /** Its dictionary, where the own index knows one. */
+  readonly #place: DictionaryPlace | undefined;
   readonly #pages: PageHeader[] = [];
   #dictionary: PageHeader | undefined;
   #bounds: ChunkSummary["bounds"];
@@ -222,15 +227,22 @@ class ChunkWalk {
     this.#leaf = leaf;
     this.#blocks = blocks;
     this.#column = columnOf(leaf, file.index);
+    this.#place = file.index.dictionaryOf(this.#column, blocks.from);
+    this.#encoding = this.#place === undefined ? encodingOf(leaf) : encoding.rleDictionary;
     const isBound = leaf.path[0] === "metadata" || leaf.path[0] === "fields";
     if (isBound && file.footer.createdBy !== createdByFirst) this.#values = new ValueBounds();
   }
 
   /** The page that comes next. */
   get part(): string {
-    const isDictionary = hasDictionary(this.#leaf) && this.#dictionary === undefined;
+    const isDictionary = this.#isCoded && this.#dictionary === undefined;
     const page = isDictionary ? "dictionary" : `page of block ${this.#block}`;
     return `column ${nameOf(this.#leaf)}, ${page}`;
+  }
+
+  /** Whether its pages have codes. */
+  get #isCoded(): boolean {
+    return this.#encoding === encoding.rleDictionary;
   }
 
   get #block(): number {
@@ -245,9 +257,9 @@ class ChunkWalk {
     if (header.storedBytes < 0 || bodyAt + header.storedBytes > end) {
       throw internal("page header does not fit the chunk");
     }
-    const isDictionary = hasDictionary(this.#leaf) && this.#dictionary === undefined;
+    const isDictionary = this.#isCoded && this.#dictionary === undefined;
     if ((header.kind === "dictionary") !== isDictionary) throw internal("page is of another kind");
-    if (isDictionary) this.#checkDictionary(header);
+    if (isDictionary) this.#checkDictionary(header, bodyAt);
     else this.#checkData(header, bodyAt);
     const stored = reader.read(bodyAt, header.storedBytes);
     if (crc32(stored) !== header.crc) throw internal("page does not match its checksum");
@@ -271,7 +283,7 @@ class ChunkWalk {
       ...{ offset, storedBytes, dictionaryBytes },
       rawBytes: all.reduce((sum, page) => sum + page.headerBytes + page.rawBytes, 0),
       codec: isCompressed ? codec.zstd : codec.uncompressed,
-      dataEncoding: encodingOf(this.#leaf),
+      dataEncoding: this.#encoding,
       pages: this.#pages.map((page) => ({
         ...page,
         storedBytes: page.storedBytes - page.levelBytes,
@@ -283,16 +295,26 @@ class ChunkWalk {
     };
   }
 
-  #checkDictionary({ encoding: own, compressed: isSorted }: PageHeader): void {
+  #checkDictionary(header: PageHeader, bodyAt: number): void {
+    const { encoding: own, compressed: isSorted, storedBytes, rawBytes, valueCount, crc } = header;
     if (own !== encoding.plain || isSorted !== isLabel(this.#leaf))
       throw internal("page header is not that of its column");
+    const place = this.#place;
+    if (place === undefined) return;
+    const isAsIndexed =
+      bodyAt === place.offset &&
+      storedBytes === place.storedBytes &&
+      rawBytes === place.rawBytes &&
+      valueCount === place.valueCount &&
+      crc === place.crc;
+    if (!isAsIndexed) throw internal("page header is not what the index says");
   }
 
   #checkData(header: PageHeader, bodyAt: number): void {
     const { index } = this.#file;
     const { levelBytes, storedBytes, rawBytes, valueCount, nullCount, rowCount } = header;
     const isCompressed = storedBytes !== rawBytes;
-    if (header.encoding !== encodingOf(this.#leaf) || header.compressed !== isCompressed)
+    if (header.encoding !== this.#encoding || header.compressed !== isCompressed)
       throw internal("page header is not that of its column");
     if (this.#block >= this.#blocks.to) throw internal("page is one too many");
     if (isLabel(this.#leaf)) {
@@ -327,13 +349,16 @@ class ChunkWalk {
     const max = values.at(-1);
     if (isLabel(this.#leaf) && min !== undefined && max !== undefined)
       this.#bounds = { min, max, pages: [{ min, max }] };
+    if (this.#place !== undefined)
+      for (const value of values) this.#values?.add(value, [value.length], 1);
     this.#dictionary = header;
   }
 
   #takeData(header: PageHeader, stored: Uint8Array): void {
     // Pages of the own index are decoded with their block.
     if (this.#column === undefined) this.#decode(header, stored);
-    else if (this.#values !== undefined) this.#addValues(this.#values, header, stored);
+    else if (this.#values !== undefined && !this.#isCoded)
+      this.#addValues(this.#values, header, stored);
     this.#pages.push(header);
   }
 
@@ -348,7 +373,7 @@ class ChunkWalk {
       throw internal("page has other levels than its header says");
     const rest = withPadding(stored.subarray(levelBytes));
     const body = compressed ? zstd.decompress(rest, rawBytes - levelBytes) : rest;
-    if (!hasDictionary(this.#leaf)) {
+    if (!this.#isCoded) {
       decodeByteArrays(body, present);
       return;
     }
@@ -420,12 +445,7 @@ function isLabel({ path }: Leaf): boolean {
   return path[0] === "labels";
 }
 
-/** Whether the pages of a column have codes. */
-function hasDictionary(leaf: Leaf): boolean {
-  return encodingOf(leaf) === encoding.rleDictionary;
-}
-
-/** How the values of a column are written. */
+/** How the values of a column are written that has no dictionary in the own index. */
 function encodingOf(leaf: Leaf): number {
   if (leaf.type === physicalType.int64) return encoding.deltaBinaryPacked;
   const isKey = leaf.path.length === 3 && leaf.path[2] === "key";

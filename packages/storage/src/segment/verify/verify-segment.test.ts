@@ -4,9 +4,16 @@ import { goldenPath } from "../../testing/golden.js";
 import { bytesRange } from "../range-reader.js";
 import { readEnd, type SegmentCheck, verifySegment } from "./verify-segment.js";
 
-const names = ["", "-filters", "-bitmaps", "-digests", "-levels", "-marks", "-bounds"].map(
-  (name) => `segment-v1${name}.parquet`,
-);
+const names = [
+  "",
+  "-filters",
+  "-bitmaps",
+  "-digests",
+  "-levels",
+  "-marks",
+  "-bounds",
+  "-codes",
+].map((name) => `segment-v1${name}.parquet`);
 
 function verify(bytes: Uint8Array): SegmentCheck {
   const steps = verifySegment(bytesRange("golden", bytes));

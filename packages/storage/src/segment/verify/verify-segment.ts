@@ -18,6 +18,7 @@ import type { SegmentIndex } from "../read/index-reader.js";
 import { openIndex, openSegment } from "../read/reader.js";
 import { hashBlockRows } from "../row-hash.js";
 import type { LabelTable, Segment } from "../segment.js";
+import { asBytes } from "../spread.js";
 import { FieldFinder } from "../write/fields.js";
 import { type Damage, verifyPages } from "./verify-pages.js";
 
@@ -230,8 +231,8 @@ function checkFields({ facts, runs, rowCount, lines, field }: Block): void {
       throw internal(`row ${row} is regular, or not, unlike its line`);
   }
   for (const [i, name] of names.entries()) {
-    const column = field?.(name) as BytesColumn | undefined;
-    if (!isSameColumn(column, found.columns[i]))
+    const column = field?.(name);
+    if (!isSameColumn(column && asBytes(column), found.columns[i]))
       throw internal(`the column of field ${name} is not that of the lines`);
   }
 }

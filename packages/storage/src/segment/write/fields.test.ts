@@ -13,6 +13,7 @@ import { zstd } from "../../zstd.js";
 import { bytesRange } from "../range-reader.js";
 import { openSegment } from "../read/reader.js";
 import type { Segment } from "../segment.js";
+import { asBytes } from "../spread.js";
 import { describeSegment } from "../verify/describe-segment.js";
 import { verifySegment } from "../verify/verify-segment.js";
 import { maxFieldColumns } from "./fields.js";
@@ -23,6 +24,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const identity = { id: "s", tenant: "t" };
 const path = join(directory, "merged.parquet");
 const none = new Map<string, number>();
+const golden = { id: "golden", tenant: "golden" };
 
 function merge(rows: readonly Row[], share: number, asked = none): Segment {
   const sealed = join(directory, "sealed.parquet");
@@ -47,14 +49,13 @@ function valuesOf(segment: Segment, name: string): (string | undefined)[] {
     const block = segment.block(b);
     const fields = block.facts?.fields;
     const column = block.field?.(name);
-    if (column !== undefined && column.kind !== "bytes") throw new Error("a column of bytes");
+    const values = column && asBytes(column);
     return Array.from({ length: block.rowCount }, (_, row) => {
       const word = fields?.irregular.words[row >> 5] ?? -1;
       if ((word >>> (row & 31)) & 1) return undefined;
-      if (column === undefined) return "";
-      return Buffer.from(
-        column.bytes.subarray(column.offsets[row], column.offsets[row + 1]),
-      ).toString();
+      if (values === undefined) return "";
+      const { bytes, offsets } = values;
+      return Buffer.from(bytes.subarray(offsets[row], offsets[row + 1])).toString();
     });
   }).flat();
 }
@@ -174,14 +175,58 @@ describe("columns of fields", () => {
     ]);
   });
 
-  it("of the golden file are read, and older files have none", () => {
-    const golden = { id: "golden", tenant: "golden" };
-    const segment = openAt(goldenPath("segment-v1-fields.parquet"), golden);
+  it.each(["fields", "bounds", "codes"])("of the golden file with %s are read", (name) => {
+    const file = goldenPath(`segment-v1-${name}.parquet`);
+    const segment = openAt(file, golden);
     expect(rowsOf(segment)).toHaveLength(goldenFieldRows().length);
     expect(segment.facts(0)?.fields?.names).toEqual(["http_status", "level", "n", "took"]);
     expect(valuesOf(segment, "took").slice(38, 42)).toEqual(["", "", "40ms", "41ms"]);
     expect(valuesOf(segment, "http_status").slice(5, 9)).toEqual(["201", "200", undefined, "200"]);
-    expect(damageOf(goldenPath("segment-v1-fields.parquet"))).toEqual([]);
+    expect(damageOf(file)).toEqual([]);
+    expect(segment.block(0).field?.("level")?.kind).toBe(name === "codes" ? "dictionary" : "bytes");
+  });
+
+  it("are in no file that is older", () => {
     expect(openAt(goldenPath("segment-v1-sets.parquet"), golden).facts(0)?.fields).toBeUndefined();
+  });
+
+  it("have a dictionary for a row group, unless there are too many values for one", () => {
+    const few = (i: number) => (i * 2654435761) % 4999;
+    const many = (i: number) => (i * 2654435761) % 2 ** 31;
+    const lineOf = (i: number) =>
+      i % 7 === 0 ? `{"few":${few(i)}}` : `{"few":${few(i)},"many":${many(i)},"turns":${i >> 15}}`;
+    const count = 110_000;
+    const asked = new Map(["few", "many", "turns"].map((name) => [name, 9]));
+    const segment = merge(rows(count, lineOf), 1, asked);
+    const has = (i: number, value: number) => (i % 7 === 0 ? "" : String(value));
+    const numbers = Array.from({ length: count }, (_, i) => i);
+    expect(valuesOf(segment, "few")).toEqual(numbers.map((i) => String(few(i))));
+    expect(valuesOf(segment, "many")).toEqual(numbers.map((i) => has(i, many(i))));
+    expect(valuesOf(segment, "turns")).toEqual(numbers.map((i) => has(i, i >> 15)));
+    const column = (block: number, name: string) => segment.block(block).field?.(name);
+    const dictionaryOf = (block: number, name: string) => {
+      const found = column(block, name);
+      return found?.kind === "dictionary" ? found.dictionary : undefined;
+    };
+    expect(dictionaryOf(0, "few")?.offsets).toHaveLength(4999 + 2);
+    expect(dictionaryOf(1, "few")).toBe(dictionaryOf(0, "few"));
+    expect(column(0, "many")?.kind).toBe("bytes");
+    expect(damageOf(path)).toEqual([]);
+  });
+
+  it("with a damaged dictionary are refused", () => {
+    merge(
+      rows(500, (i) => `{"level":"${i % 3 ? "info" : "warning"}"}`),
+      1,
+    );
+    const file = readFileSync(path);
+    // The first value of the dictionary stands behind its length.
+    const at = file.indexOf(Buffer.from("\x07\0\0\0warning", "latin1"));
+    expect(at).toBeGreaterThan(0);
+    file[at + 4]! ^= 1;
+    const segment = openSegment(bytesRange("damaged", file), identity);
+    expect(() => segment.block(0).field?.("level")).toThrow(
+      /the dictionary of fields.level, at byte \d+ does not match its checksum/,
+    );
   });
 });

@@ -38,7 +38,6 @@ export class FieldWriter {
   /** Rows of the segment that only the parser may judge. */
   readonly #irregular: number[] = [];
   #rows = 0;
-  #storedBytes = 0;
 
   constructor(layout: FieldLayout) {
     this.#layout = layout;
@@ -49,17 +48,12 @@ export class FieldWriter {
     return this.#layout.names;
   }
 
-  /** Counts what the columns of a block took: when all take too much, later blocks have none. */
-  addStored(storedBytes: number): void {
-    this.#storedBytes += storedBytes;
-  }
-
-  /** The columns of a block; undefined for a block without any. */
-  find(block: SortedBlock): readonly (BytesColumn | undefined)[] | undefined {
+  /** The columns of a block; undefined for a block without any, as when those of earlier blocks took all bytes. */
+  find(block: SortedBlock, storedBytes: number): readonly (BytesColumn | undefined)[] | undefined {
     const { names, maxBytes } = this.#layout;
     if (names.length === 0) return undefined;
     const first = this.#rows;
-    const isOver = this.#storedBytes >= maxBytes;
+    const isOver = storedBytes >= maxBytes;
     this.#rows += block.rowCount;
     this.#covered.push(isOver ? 0 : 1);
     this.#noteFamilies(block);
@@ -74,7 +68,7 @@ export class FieldWriter {
   finish(sections: SectionWriter): void {
     const { names } = this.#layout;
     if (names.length === 0) return;
-    sections.texts(section.fieldNames, names);
+    sections.texts(section.codedFieldNames, names);
     sections.codes(section.fieldFamilies, this.#families);
     sections.codes(section.fieldBlocks, this.#covered);
     sections.numbers(section.fieldIrregular, this.#irregular);

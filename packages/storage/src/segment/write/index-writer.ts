@@ -1,4 +1,5 @@
 import { dayNs, type RunTable } from "@skald/model";
+import type { DictionaryPlace } from "../../parquet/column-chunk.js";
 import type { ChunkSummary } from "../../parquet/footer.js";
 import { DigestWriter, MarkWriter } from "../digests.js";
 import { RowSetWriter } from "../facts.js";
@@ -159,6 +160,7 @@ export class SegmentIndexWriter {
     if (fields.names.length > 0) {
       sections.numbers(section.fieldOffsets, offsetsOf(this.#fieldGroups));
       writePages(sections, this.#fieldGroups, fieldSections);
+      writeDictionaries(sections, this.#fieldGroups);
     }
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
@@ -196,3 +198,16 @@ function writePages(
     sections.words(ids.crc, crcs, column);
   }
 }
+
+/** Where the dictionaries of fields are: they end where the first data page of their chunk begins. */
+function writeDictionaries(sections: SectionWriter, groups: Groups): void {
+  for (let column = 0; column < (groups[0]?.length ?? 0); column++) {
+    const all = groups.map((group) => group[column]?.dictionary ?? noDictionary);
+    const numbers = all.flatMap((one) => [one.valueCount, one.storedBytes, one.rawBytes]);
+    sections.numbers(section.fieldDictionaries, numbers, column);
+    const crcs = all.map(({ crc }) => crc);
+    sections.words(section.fieldDictionaryCrcs, crcs, column);
+  }
+}
+
+const noDictionary: DictionaryPlace = { valueCount: 0, storedBytes: 0, rawBytes: 0, crc: 0 };

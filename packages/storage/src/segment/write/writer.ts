@@ -6,6 +6,7 @@ import {
   encodePageIndexes,
   type FileSummary,
   type RowGroupSummary,
+  sumOf,
 } from "../../parquet/footer.js";
 import { magic } from "../../parquet/format.js";
 import { sealLevel, zstd } from "../../zstd.js";
@@ -82,6 +83,8 @@ export class SegmentWriter {
   readonly #filters: FilterWriter;
   readonly #fields: FieldWriter;
   readonly #rowGroups: RowGroupSummary[] = [];
+  /** Of the columns of fields in row groups that are written. */
+  #fieldBytes = 0;
   #rows = 0;
   #bytes = 0;
   #minTime = Number.POSITIVE_INFINITY;
@@ -106,9 +109,8 @@ export class SegmentWriter {
     // Before the pages are encoded, which use the bytes in front of the lines.
     this.#filters.add(block);
     this.#index.summarize(block);
-    const fields = this.#fields.find(block);
+    const fields = this.#fields.find(block, this.#fieldBytes + this.#group.fieldBytes);
     this.#index.addBlock(block.runs, this.#group.add(block, fields));
-    this.#fields.addStored(this.#group.lastFieldBytes);
     this.#rows += block.rowCount;
     for (let r = 0; r < block.runs.count; r++) {
       this.#bytes += block.runs.lineBytes[r]!;
@@ -157,6 +159,7 @@ export class SegmentWriter {
     for (const part of parts) this.#output.write(part);
     this.#rowGroups.push(group);
     this.#index.addGroup(paged, fields);
+    this.#fieldBytes += sumOf(fields, ({ storedBytes }) => storedBytes);
     this.#group.clear();
   }
 
