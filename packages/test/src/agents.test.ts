@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { needs } from "@skald/testkit/needs";
 import { queryNumber, queryStreams } from "./testing/client.js";
+import { docsCode } from "./testing/docs-page.js";
 import { recordedRequests } from "./testing/recorded-requests.js";
 import {
   makeFolder,
@@ -36,6 +36,9 @@ afterAll(async () => {
   await server.kill("SIGTERM");
   await removeFolders();
 });
+
+/** What is here in place of an address of the documents. */
+const here = () => ({ "http://skald:3100": server.url });
 
 /** Runs a program that never ends until all lines of a stream are there. */
 async function runUntilStored(
@@ -90,44 +93,33 @@ needs(hasRsyslogModule ? "rsyslogd" : "rsyslog-elasticsearch")(
     const input = join(folder, "rsyslog.log");
     const config = join(folder, "rsyslog.conf");
     writeFileSync(input, `${lines.join("\n")}\n`);
-    const url = `${server.url}/elasticsearch`;
     writeFileSync(
       config,
       `global(workDirectory="${folder}")
 module(load="imfile" mode="polling" pollingInterval="1")
-module(load="omelasticsearch")
-template(name="document" type="list" option.jsonf="on") {
-  property(outname="@timestamp" name="timereported" dateFormat="rfc3339" format="jsonf")
-  property(outname="host" name="hostname" format="jsonf")
-  property(outname="app" name="programname" format="jsonf")
-  property(outname="message" name="msg" format="jsonf")
-}
 input(type="imfile" File="${input}" Tag="shop:")
-action(
-  type="omelasticsearch" server="${url}" searchIndex="rsyslog" searchType="" template="document"
-  bulkmode="on" queue.type="linkedList" queue.size="20000" queue.dequeueBatchSize="1000"
-)
-`,
+${docsCode("doors/elasticsearch.md", "## rsyslog", here())}`,
     );
-    const selector = '{service_name="unknown_service"} | _index="rsyslog"';
+    const selector = '{service_name="unknown_service", HOST=""} | _index="syslog"';
     const args = ["-n", "-f", config, "-i", join(folder, "rsyslogd.pid")];
     await runUntilStored(selector, "rsyslogd", args);
     const messages = await messagesOf(selector, (line) => JSON.parse(line).message as string);
     expect(messages).toEqual(sorted(lines));
     const [row] = await rowsOf(selector);
-    expect(JSON.parse(row!.line)).toMatchObject({ app: "shop", host: expect.any(String) });
+    expect(JSON.parse(row!.line)).toMatchObject({
+      ...{ app: "shop", host: expect.any(String), severity: "notice" },
+    });
   },
 );
 
 describe("syslog-ng", () => {
-  const run = (name: string, selector: string, destination: string, include = "") => {
+  const run = (name: string, selector: string, destination: string) => {
     const config = join(folder, `${name}.conf`);
     writeFileSync(
       config,
       `@version: 3.38
-${include}
+${destination}
 source lines { stdin(flags(no-parse) log-fetch-limit(1000) log-iw-size(10000)); };
-destination skald { ${destination} };
 log { source(lines); destination(skald); flags(flow-control); };
 `,
     );
@@ -141,38 +133,25 @@ log { source(lines); destination(skald); flags(flow-control); };
   needs(hasSyslogNgLibrary ? "syslog-ng" : "syslog-ng-scl")(
     "sends ten thousand lines by elasticsearch-http",
     async () => {
-      await run(
-        "elastic",
-        '{HOST=~".+"}',
-        `elasticsearch-http(
-        url("${server.url}/elasticsearch/_bulk?labels=HOST&message_field=MESSAGE") index("ng") type("")
-        batch-lines(1000) batch-timeout(100)
-      );`,
-        '@include "scl.conf"',
-      );
+      const destination = docsCode("doors/elasticsearch.md", "## syslog-ng", here());
+      await run("elastic", '{HOST=~".+"}', destination);
       const rows = await rowsOf('{HOST=~".+"}');
       expect(rows.map(({ line }) => line).sort()).toEqual(sorted(lines));
-      expect(rows[0]!.labels).toMatchObject({ _index: "ng", PRIORITY: "notice", FACILITY: "user" });
+      expect(rows[0]!.labels).toMatchObject({
+        _index: "syslog",
+        PRIORITY: "notice",
+        FACILITY: "user",
+      });
     },
   );
 
   needs("syslog-ng")("sends ten thousand lines to Splunk's collector", async () => {
-    await run(
-      "hec",
-      '{sourcetype="syslog"}',
-      `http(
-        url("${server.url}/services/collector/event") method("POST")
-        headers("Authorization: Splunk 1234", "Content-Type: application/json")
-        batch-lines(1000) batch-timeout(100)
-        body("$(format-json --scope none time=$S_UNIXTIME.$S_USEC host=$HOST source=stdin sourcetype=syslog event=$MSG fields.facility=$FACILITY)")
-      );`,
-    );
+    await run("hec", '{sourcetype="syslog"}', docsCode("doors/splunk.md", "## syslog-ng", here()));
     const rows = await rowsOf('{sourcetype="syslog"}');
     expect(rows.map(({ line }) => line).sort()).toEqual(sorted(lines));
     expect(rows[0]!.labels).toMatchObject({
       host: expect.any(String),
-      source: "stdin",
-      facility: "user",
+      source: "lines",
     });
   });
 });
@@ -186,8 +165,9 @@ needs("/usr/lib/systemd/systemd-journal-upload")(
     const sinceUs = (Date.now() - 600_000) * 1000;
     writeFileSync(exported, Buffer.concat(lines.map((line, i) => entryOf(line, i, sinceUs + i))));
     await finished(`${tools}/systemd-journal-remote`, ["-o", journal, exported]);
+    const settings = docsCode("doors/journald.md", "As journal-upload.conf:", here());
     await finished(`${tools}/systemd-journal-upload`, [
-      `--url=${server.url}/insert/journald`,
+      `--url=${/^URL=(.*)$/m.exec(settings)?.[1]}`,
       `--file=${journal}`,
       `--save-state=${join(folder, "upload.state")}`,
       "--follow=no",
@@ -228,8 +208,8 @@ function entryOf(line: string, i: number, timeUs: number): Buffer {
   return Buffer.concat([head, ...field, rest].map((part) => Buffer.from(part)));
 }
 
-needs("curl")("curl sends ten thousand lines of JSON, packed", async () => {
-  const input = join(folder, "lines.jsonl.gz");
+needs("curl")("curl sends ten thousand lines of JSON, plain and packed", async () => {
+  const input = join(folder, "app.jsonl");
   const now = Date.now();
   const objects = lines.map((message, i) =>
     JSON.stringify({
@@ -239,15 +219,21 @@ needs("curl")("curl sends ten thousand lines of JSON, packed", async () => {
       message,
     }),
   );
-  writeFileSync(input, gzipSync(`${objects.join("\n")}\n`));
-  const url = `${server.url}/insert/jsonline?_stream_fields=app`;
-  const header = "Content-Encoding: gzip";
-  await finished("curl", ["-sSf", "-H", header, "-T", input, "-X", "POST", url]);
-  expect(await countOf('{app="curl"}')).toBe(lineCount);
-  const found = await queryStreams(server.url, '{app="curl"} | json | id = 4321 | keep app');
-  expect(found.flatMap(({ values }) => values)).toEqual([
-    [`${now - 60_000 + 4321}000000`, objects[4321]],
-  ]);
+  writeFileSync(input, `${objects.join("\n")}\n`);
+  const commands = docsCode("doors/json-lines.md", "## curl", here()).split("\n").filter(Boolean);
+  const [plain = "", packed = ""] = commands;
+  const rows = async (query: string) =>
+    (await queryStreams(server.url, query)).flatMap(({ values }) => values);
+  const time = `${now - 60_000 + 4321}000000`;
+  for (const [command, wanted] of [
+    [plain, [time, lines[4321]]],
+    [packed, [time, objects[4321]]],
+  ] as const) {
+    await finished("bash", ["-c", `cd "${folder}" && ${command.replace("curl ", "curl -sSf ")}`]);
+    const isOther = command === plain ? 'id != ""' : 'id = ""';
+    expect(await countOf(`{app="curl"} | ${isOther}`)).toBe(lineCount);
+    expect(await rows(`{app="curl"} | ${isOther} |= "4321"`)).toEqual([wanted]);
+  }
 });
 
 describe("recorded requests", () => {

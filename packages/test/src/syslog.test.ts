@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { TestAuthority } from "@skald/testkit";
 import { needs } from "@skald/testkit/needs";
 import { queryNumber, queryStreams, readMetric } from "./testing/client.js";
+import { docsCode, docsPage } from "./testing/docs-page.js";
 import {
   makeFolder,
   peakMemoryBytes,
@@ -101,7 +102,7 @@ async function expectLines(selector: string, fields: object, of = lines): Promis
   await untilCounted(selector, of.length);
   const rows = await rowsOf(selector);
   expect(rows.map(({ line }) => line)).toEqual(of);
-  for (const at of [0, 1, of.length >> 1, of.length - 1])
+  for (const at of [0, 1 % of.length, of.length >> 1, of.length - 1])
     expect(rows[at]?.labels).toMatchObject(fields);
 }
 
@@ -128,6 +129,13 @@ async function withAgent(
 }
 
 function rsyslogConfig(name: string, action: string): string[] {
+  return rsyslogFile(
+    name,
+    `action(type="omfwd" target="127.0.0.1" action.resumeRetryCount="-1" ${action})\n`,
+  );
+}
+
+function rsyslogFile(name: string, actions: string): string[] {
   const path = join(folder, `${name}.conf`);
   const work = join(folder, name);
   mkdirSync(work, { recursive: true });
@@ -136,8 +144,7 @@ function rsyslogConfig(name: string, action: string): string[] {
     `global(workDirectory="${work}" localHostname="box-1" defaultNetstreamDriverCAFile="${folder}/ca.pem")
 module(load="imfile" mode="polling" pollingInterval="1")
 input(type="imfile" file="${folder}/lines.log" tag="${name}:" facility="local3" severity="warning")
-action(type="omfwd" target="127.0.0.1" action.resumeRetryCount="-1" ${action})
-`,
+${actions}`,
   );
   return ["-n", "-f", path, "-i", join(work, "pid")];
 }
@@ -157,8 +164,11 @@ needs("rsyslogd")("rsyslog sends ten thousand lines over TCP, in its usual form"
 });
 
 needs("rsyslogd")("rsyslog sends them counted, in the form of RFC 5424", async () => {
-  const action = `protocol="tcp" port="${ports.tcp}" TCP_Framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"`;
-  await withAgent("rsyslogd", rsyslogConfig("rsyslog-counted", action), () =>
+  const config = docsCode("syslog.md", "## Senders", {
+    ...{ "skald.example": "127.0.0.1", "6514": String(ports.tcp) },
+  });
+  const plain = config.replace(/^ *StreamDriver.*\n/gm, "");
+  await withAgent("rsyslogd", rsyslogFile("rsyslog-counted", plain), () =>
     expectLines('{via="tcp", app="rsyslog-counted"}', ofRsyslog),
   );
 });
@@ -174,8 +184,11 @@ needs("rsyslogd")("rsyslog sends them over TLS", async () => {
     if (process.env.CI) throw new Error("rsyslog-openssl is not installed");
     return;
   }
-  const action = `protocol="tcp" port="${ports.tls}" StreamDriver="${driver}" StreamDriverMode="1" StreamDriverAuthMode="x509/certvalid" template="RSYSLOG_ForwardFormat"`;
-  await withAgent("rsyslogd", rsyslogConfig("rsyslog-tls", action), () =>
+  const config = docsCode("syslog.md", "## Senders", {
+    ...{ "skald.example": "127.0.0.1", "6514": String(ports.tls) },
+    ...{ "/etc/ssl/skald-ca.pem": join(folder, "ca.pem"), '"ossl"': `"${driver}"` },
+  });
+  await withAgent("rsyslogd", rsyslogFile("rsyslog-tls", config), () =>
     expectLines('{via="tls", app="rsyslog-tls"}', ofRsyslog),
   );
 });
@@ -188,6 +201,13 @@ needs("logger")("logger sends ten thousand lines over TCP", async () => {
     ...{ facility: "mail", severity: "err", detected_level: "error", procid: "77", msgid: "M1" },
     timeQuality_tzKnown: "1",
   });
+});
+
+needs("logger")("logger sends the message of the documents", async () => {
+  const changes = { "skald.example": "127.0.0.1", "5514": String(ports.tcp) };
+  await run("bash", ["-c", docsCode("syslog.md", "\nlogger, for a try", changes)]);
+  const fields = { app: "backup", facility: "local0", severity: "notice" };
+  await expectLines('{app="backup"}', fields, ["backup done"]);
 });
 
 needs("logger")("logger sends its other forms", async () => {
@@ -203,15 +223,23 @@ needs("logger")("logger sends its other forms", async () => {
   await expectLines('{via="udp", app="old"}', { severity: "notice", procid: "9" }, some);
 });
 
+const network = (port: number) =>
+  `destination d_skald { network("127.0.0.1" port(${port}) transport("tcp")); };`;
+const documented = (port: number) =>
+  docsCode("syslog.md", "syslog-ng, `/etc/", {
+    ...{ "skald.example": "127.0.0.1", "5514": String(port) },
+  }).replace(/^log .*\n/m, "");
+const secure = (port: number) => {
+  const files = 'tls(ca-file("/etc/ssl/skald-ca.pem"))';
+  expect(docsPage("syslog.md")).toContain(`\`${files}\``);
+  const tls = `transport("tls") ${files.replace("/etc/ssl/skald-ca.pem", `${folder}/ca.pem`)}`;
+  return documented(port).replace('transport("tcp")', tls);
+};
+
 for (const [name, via, destination] of [
-  ["ng-lines", "tcp", (port: number) => `network("127.0.0.1" port(${port}) transport("tcp"))`],
-  ["ng-counted", "tcp", (port: number) => `syslog("127.0.0.1" port(${port}) transport("tcp"))`],
-  [
-    "ng-tls",
-    "tls",
-    (port: number) =>
-      `network("127.0.0.1" port(${port}) transport("tls") tls(ca-file("${folder}/ca.pem") peer-verify(required-trusted)))`,
-  ],
+  ["ng-lines", "tcp", network],
+  ["ng-counted", "tcp", documented],
+  ["ng-tls", "tls", secure],
 ] as const)
   needs("syslog-ng")(`syslog-ng sends ten thousand lines: ${name}`, async () => {
     await withAgent("syslog-ng", syslogNgConfig(name, destination(ports[via])), () =>
@@ -227,8 +255,8 @@ function syslogNgConfig(name: string, destination: string): string[] {
     path,
     `@version: 3.38
 source lines { file("${folder}/lines.log" follow-freq(0.1) default-facility(local5) default-priority(err) program-override("${name}") host-override("box-2") flags(no-parse)); };
-destination out { ${destination}; };
-log { source(lines); destination(out); flags(flow-control); };
+${destination}
+log { source(lines); destination(d_skald); flags(flow-control); };
 `,
   );
   const files = ["persist-file", "control", "pidfile"].map((key) => `--${key}=${join(work, key)}`);

@@ -330,6 +330,46 @@ describe.each([
   });
 });
 
+describe.each([
+  ["json_lines", (fields: string) => `{${fields}}`],
+  ["bulk", (fields: string) => `{"index":{}}\n{${fields}}\n`],
+  ["document", (fields: string) => `{${fields}}`],
+  ["hec", (fields: string) => `{"event":{${fields}}}`],
+  ["datadog", (fields: string) => `[{${fields}}]`],
+  ["journal", (fields: string) => `${fields.replace(/"(\w+)":"([^"]*)",?/g, "$1=$2\n")}\n`],
+] as const)("the door %s, named as VictoriaLogs names things", (name, bodyOf) => {
+  const names = {
+    ...{ "VL-Stream-Fields": "keep,more", "VL-Msg-Field": "text", "VL-Time-Field": "at" },
+    ...{ "VL-Ignore-Fields": "drop", "VL-Extra-Fields": "more=x" },
+  };
+  const params = Object.entries(names).map(([header, value]) => {
+    const param = header.slice("VL-".length).toLowerCase().replaceAll("-", "_");
+    return [/^(ignore|extra)/.test(param) ? param : `_${param}`, value];
+  });
+  it.each([
+    ["parameters", `${new URLSearchParams(params as [string, string][])}`, {}],
+    ["headers", "", names],
+  ])("takes its %s", async (_kind, query, headers) => {
+    const { post, stored } = await serveDoor(name);
+    const time = `${testNowNs - 5n}`;
+    const fields = `"keep":"k","text":"the line","at":"${time}","drop":"d","rest":"r"`;
+    expect((await post(bodyOf(fields), query, headers)).status).toBeLessThan(300);
+    const { detected_level: _, ...metadata } = stored()[0]!.metadata;
+    expect({ ...stored()[0], metadata }).toEqual({
+      ...{ stream: '{keep="k", more="x", service_name="unknown_service"}', line: "the line" },
+      ...{ ns: testNowNs - 5n, metadata: { rest: "r" } },
+    });
+  });
+});
+
+it("lines of a collector have the fields that VictoriaLogs' names add", async () => {
+  const { post, stored } = await serveDoor("hec_raw");
+  await post("a", "_stream_fields=more&extra_fields=more=x,rest=r");
+  await post("b", "", { "VL-Stream-Fields": "more", "VL-Extra-Fields": "more=x,rest=r" });
+  for (const { stream, metadata } of stored())
+    expect([stream, metadata.rest]).toEqual(['{more="x", service_name="unknown_service"}', "r"]);
+});
+
 describe("big bodies of records", () => {
   it("are decoded by the worker, small ones here", async () => {
     const sizes: number[] = [];

@@ -1,4 +1,5 @@
 import { deflateSync, gzipSync } from "node:zlib";
+import { docsCode } from "./docs-page.js";
 
 /** Requests as an agent sends them that tests cannot run, with what must come of them. */
 export interface RecordedAgent {
@@ -23,6 +24,21 @@ interface RecordedRequest {
 const json = { "content-type": "application/json" };
 const ndjson = { "content-type": "application/x-ndjson" };
 const service_name = "unknown_service";
+
+/** Names and values of an agent's configuration in the documents, as a pattern with two groups finds them. */
+function settingsOf(page: string, agent: string, pattern: RegExp): Record<string, string> {
+  const code = docsCode(`doors/${page}.md`, `## ${agent}`);
+  const found = [...code.matchAll(pattern)].map(([, name = "", value = ""]) => [name, value]);
+  if (found.length === 0) throw new Error(`docs/doors/${page}.md: nothing of ${agent} is found`);
+  return Object.fromEntries(found);
+}
+
+/** The path and query of an address of Skald in such a configuration. */
+function pathIn(page: string, agent: string, pattern: RegExp): string {
+  const [address = ""] = Object.keys(settingsOf(page, agent, pattern));
+  const { pathname, search } = new URL(address, "http://skald:3100");
+  return pathname + search;
+}
 
 function bulkOf(...lines: readonly object[]): Buffer<ArrayBuffer> {
   return Buffer.from(`${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
@@ -51,7 +67,9 @@ const filebeat: RecordedAgent = {
     get("/_ingest/pipeline/filebeat-8.17.0-nginx-access-pipeline", /acknowledged/),
     {
       method: "POST",
-      path: "/elasticsearch/_bulk?_stream_fields=host.name,agent.type&_msg_field=message&_time_field=@timestamp",
+      path: `/elasticsearch/_bulk?${new URLSearchParams(
+        settingsOf("elasticsearch", "Filebeat", /^ {4}(\w+): (.*)$/gm),
+      )}`,
       headers: { ...ndjson, "content-encoding": "gzip", "user-agent": "Elastic-filebeat/8.17.0" },
       body: (now) =>
         gzipSync(
@@ -100,11 +118,11 @@ const logstash: RecordedAgent = {
     get("/_nodes/http", /"nodes"/),
     {
       method: "POST",
-      path: "/elasticsearch/_bulk?filter_path=errors,items.*.error,items.*.status&labels=host.hostname",
-      headers: json,
+      path: "/elasticsearch/_bulk?filter_path=errors,items.*.error,items.*.status",
+      headers: { ...json, ...settingsOf("elasticsearch", "Logstash", /"(X-\S+)" => "(.*?)"/g) },
       body: (now) =>
         bulkOf(
-          { index: { _id: null, _index: "logs-generic-default", routing: null } },
+          { index: { _id: null, _index: "logs", routing: null } },
           {
             "@timestamp": new Date(now).toISOString(),
             "@version": "1",
@@ -116,35 +134,29 @@ const logstash: RecordedAgent = {
       answer: /"errors":false/,
     },
   ],
-  query: '{host_hostname="ls"} | json message | line_format "{{.message}}" | drop message',
+  query: '{host_hostname="ls"}',
   stored: [
     {
       stream: {
-        host_hostname: "ls",
-        service_name,
-        _index: "logs-generic-default",
-        detected_level: "unknown",
+        ...{ host_hostname: "ls", service_name },
+        ...{ _index: "logs", _version: "1", detected_level: "unknown" },
       },
       lines: ["from logstash"],
     },
   ],
 };
 
-/** Vector's elasticsearch sink checks the health of the cluster first. */
+/** Vector's elasticsearch sink checks the health of the cluster first; its http sink sends JSON lines. */
 const vector: RecordedAgent = {
   agent: "Vector",
   requests: [
     get("/_cluster/health", /"status":"green"/),
     {
       method: "POST",
-      path: "/elasticsearch/_bulk",
-      headers: {
-        ...ndjson,
-        "content-encoding": "gzip",
-        "x-skald-labels": "source_type",
-        "x-skald-message-field": "message",
-        "x-skald-time-field": "timestamp",
-      },
+      path: `/elasticsearch/_bulk?${new URLSearchParams(
+        settingsOf("elasticsearch", "Vector", /^(labels|\w+_field) = "(.*)"$/gm),
+      )}`,
+      headers: { ...ndjson, "content-encoding": "gzip" },
       body: (now) =>
         gzipSync(
           bulkOf(
@@ -160,16 +172,32 @@ const vector: RecordedAgent = {
       status: 200,
       answer: /"errors":false/,
     },
+    {
+      method: "POST",
+      path: pathIn("json-lines", "Vector", /^uri = "(.*)"$/gm),
+      headers: { ...ndjson, "content-encoding": "gzip" },
+      body: (now) =>
+        gzipSync(
+          bulkOf({
+            timestamp: new Date(now + 1).toISOString(),
+            ...{ source_type: "demo_logs", message: "by http", host: "v" },
+          }),
+        ),
+      status: 204,
+    },
   ],
-  query: '{source_type="demo_logs"}',
+  query: '{host="v"}',
   stored: [
     {
       stream: {
-        source_type: "demo_logs",
-        service_name,
+        ...{ host: "v", service_name, source_type: "demo_logs", detected_level: "unknown" },
+      },
+      lines: ["by http"],
+    },
+    {
+      stream: {
+        ...{ host: "v", service_name, source_type: "demo_logs", detected_level: "unknown" },
         _index: "vector-2026.11.28",
-        host: "v",
-        detected_level: "unknown",
       },
       lines: ["from vector"],
     },
@@ -182,29 +210,33 @@ const fluentBit: RecordedAgent = {
   requests: [
     {
       method: "POST",
-      path: "/elasticsearch/_bulk?_stream_fields=fb&_msg_field=log",
-      headers: { ...ndjson, "user-agent": "Fluent-Bit" },
+      path: `${pathIn("elasticsearch", "Fluent Bit", /^ *Path +(\S+)$/gm)}/_bulk`,
+      headers: {
+        ...{ ...ndjson, "user-agent": "Fluent-Bit" },
+        ...settingsOf("elasticsearch", "Fluent Bit", /^ *Header +(X-\S+) (\S+)$/gm),
+      },
       body: (now) =>
         bulkOf(
           { create: { _index: "fluent-bit" } },
-          { "@timestamp": new Date(now).toISOString(), log: "by es", fb: "x" },
+          { "@timestamp": new Date(now).toISOString(), log: "by es", app: "fb" },
         ),
       status: 200,
       answer: /"errors":false/,
     },
     {
       method: "POST",
-      path: "/insert/jsonline?_stream_fields=fb&_msg_field=log&_time_field=date",
+      path: pathIn("json-lines", "Fluent Bit", /^ *URI +(\S+)$/gm),
       headers: { ...json, "content-encoding": "gzip", "user-agent": "Fluent-Bit" },
       body: (now) =>
-        gzipSync(bulkOf({ date: (now + 1) / 1000, log: "by http", fb: "x", stream: "stdout" })),
+        gzipSync(bulkOf({ date: (now + 1) / 1000, log: "by http", app: "fb", stream: "stdout" })),
       status: 204,
     },
   ],
-  query: '{fb="x"} | drop detected_level | keep fb, stream, _index',
+  query:
+    '{app="fb"} | json log | line_format "{{or .log __line__}}" | drop __error__, __error_details__ | keep app, stream, _index',
   stored: [
-    { stream: { fb: "x", _index: "fluent-bit" }, lines: ["by es"] },
-    { stream: { fb: "x", stream: "stdout" }, lines: ["by http"] },
+    { stream: { app: "fb", _index: "fluent-bit" }, lines: ["by es"] },
+    { stream: { app: "fb", stream: "stdout" }, lines: ["by http"] },
   ],
 };
 
@@ -240,6 +272,18 @@ const docker: RecordedAgent = {
       answer: /"code":0/,
     },
     {
+      method: "POST",
+      path: `${pathIn("splunk", "Docker", /splunk-url=(\S+)/g)}services/collector/event/1.0`,
+      headers: { authorization: "Splunk tenant1", "content-encoding": "gzip" },
+      body: (now) => {
+        const rest = { host: "docker-1", source: "docker", sourcetype: "container" };
+        return gzipSync(
+          JSON.stringify({ event: "shop three", time: `${(now - 5000) / 1000}`, ...rest }),
+        );
+      },
+      status: 200,
+    },
+    {
       method: "GET",
       path: "/services/collector/health",
       headers: {},
@@ -268,6 +312,7 @@ const docker: RecordedAgent = {
       lines: [
         '{"line":"one","source":"stdout","tag":"2e1e1a2b3c4d","attrs":{"image":"shop:1"}}',
         '{"line":"two","source":"stdout","tag":"2e1e1a2b3c4d","attrs":{"image":"shop:1"}}',
+        "shop three",
       ],
     },
   ],
