@@ -101,7 +101,10 @@ async function fill(url, name, keys) {
 
 async function compare(found, url, from, { query, lines, column }) {
   const texts = await pickTexts(url);
-  for (const { name, sql, ask } of questions(from, texts)) {
+  for (const { name, sql, ask } of [
+    ...questions(from, texts),
+    ...(await ofFields(from, url, query)),
+  ]) {
     let began = performance.now();
     const want = await ask(url);
     const logqlMs = performance.now() - began;
@@ -156,21 +159,51 @@ function questions(from, texts) {
   return [...byLabel, byLevel, byHour, byText];
 }
 
+/** Counts by each column of fields, for each application whose lines have one. */
+async function ofFields(from, url, query) {
+  const [[type]] = await query(`SELECT typeof(fields) FROM ${from} LIMIT 1`);
+  const names = [...type.matchAll(/"?(\w+)"? VARCHAR/g)].map(([, name]) => name);
+  const some = names.map((name) => `count(fields."${name}")`).join(", ");
+  const rows = await query(`SELECT labels.app, ${some} FROM ${from} GROUP BY 1 ORDER BY 1`);
+  const found = [];
+  for (const [app, ...counts] of rows) {
+    const parser = /^\{/.test(await newestLine(url, app)) ? "json" : "logfmt";
+    for (const [i, name] of names.entries()) {
+      if (counts[i] === "0") continue;
+      // A field with the name of a label of the stream has another name.
+      const [stage, label] = labels.includes(name)
+        ? [`${parser} f="${name}"`, "f"]
+        : [parser, name];
+      const asked = `sum by (${label}) (count_over_time({app="${app}"} | ${stage} [${range}]))`;
+      found.push({
+        name: `${app} by field ${name}`,
+        sql: `SELECT coalesce(fields."${name}", ''), count(*) FROM ${from} WHERE labels.app = '${app}' GROUP BY 1`,
+        ask: (server) => instant(server, asked, label),
+      });
+    }
+  }
+  return found;
+}
+
 /** Ten texts: those that were planted, and pieces of the newest lines of applications. */
 async function pickTexts(url) {
   const planted = [...manifest.needles.map(({ token }) => token), manifest.rareText];
   const apps = Object.keys(manifest.byApp).slice(0, 10 - planted.length);
-  const start = String(fromHour * hourSeconds);
-  const end = String(toHour * hourSeconds);
   const pieces = await Promise.all(
     apps.map(async (app) => {
-      const params = { query: `{app="${app}"}`, limit: "1", start, end };
-      const { data } = await getJson(url, "/loki/api/v1/query_range", params);
-      const [[, line]] = data.result[0].values;
+      const line = await newestLine(url, app);
       return line.slice(line.length >> 2, (line.length >> 2) + 24);
     }),
   );
   return [...planted, ...pieces];
+}
+
+async function newestLine(url, app) {
+  const start = String(fromHour * hourSeconds);
+  const end = String(toHour * hourSeconds);
+  const params = { query: `{app="${app}"}`, limit: "1", start, end };
+  const { data } = await getJson(url, "/loki/api/v1/query_range", params);
+  return data.result[0]?.values[0][1];
 }
 
 async function instant(url, query, label) {
