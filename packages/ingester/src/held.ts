@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type {
   AnswerOf,
   HeadRef,
@@ -215,6 +216,8 @@ interface View {
 export class Views {
   readonly #clock: SteadyClock;
   readonly #views = new Map<string, View>();
+  /** Heads keep their ids over a restart, so that a view of an earlier process must have another name. */
+  readonly #life = randomBytes(4).toString("hex");
   #opened = 0;
 
   constructor(clock: SteadyClock) {
@@ -231,7 +234,7 @@ export class Views {
     segments: readonly SegmentRef[],
   ): { readonly view?: string; readonly refs: HeadRef[] } {
     if (heads.length + segments.length === 0) return { refs: [] };
-    const view = `v${this.#opened++}`;
+    const view = `${this.#life}-${this.#opened++}`;
     this.#views.set(view, {
       heads: new Map(heads.map((head) => [head.id, head])),
       segments: new Set(segments.map(({ id }) => id)),

@@ -38,6 +38,15 @@ describe("Views", () => {
     expect(() => views.find(refs[0]!)).toThrow(`the view ${view} of head a is gone`);
   });
 
+  it("are not found by the names of an earlier process, which had a head of the same id", () => {
+    const [earlier] = viewsOf().views.open([head("a")], []).refs;
+    const { views } = viewsOf();
+    const [later] = views.open([head("a")], []).refs;
+    expect(() => views.find(earlier!)).toThrow("of head a is gone");
+    views.release(earlier!.view);
+    expect(views.find(later!).id).toBe("a");
+  });
+
   it("keep the files of segments until they are released", () => {
     const { views, pass } = viewsOf();
     const { view = "", refs } = views.open([], [segment]);
