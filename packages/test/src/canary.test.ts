@@ -98,6 +98,22 @@ describe("skald canary", () => {
     expect(report.stderr).toMatch(/lines (are missing|are doubled|were never pushed)/);
   });
 
+  it("tells how the copies of a line differ, and who was asked", async () => {
+    spoil = (body, url) => {
+      const answer = url.includes("query_range") ? JSON.parse(body) : undefined;
+      const first = answer?.data.result[0];
+      if (first === undefined) return body;
+      const copy = { stream: { ...first.stream, odd: "1" }, values: [first.values[0]] };
+      answer.data.result.push(copy);
+      return JSON.stringify(answer);
+    };
+    const { stderr } = await canary(throughProxy(), "copies");
+    spoil = (body) => body;
+    expect(stderr).toMatch(
+      /ward: 1 lines are doubled, lines (\d+) to \1, once with {"canary":.+}, once with {.+"odd":"1"}, ingesters: 1, their lines: \d+, /,
+    );
+  });
+
   it("counts lines that a tail does not send", async () => {
     const silent = new WebSocketServer({ server: proxy });
     const report = await canary(throughProxy(), "silent-tail", "-wait=500ms");

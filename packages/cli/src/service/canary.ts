@@ -162,11 +162,11 @@ export class Canary {
     const selector = `{canary=${JSON.stringify(this.#options.name)}}`;
     const endNs = last.startNs + BigInt(linesPerBatch) * stepNs;
     for (const direction of ["forward", "backward"] as const) {
-      const rows = await this.#query<LogStream>(direction, "query_range", {
+      const found = await this.#query<LogStream>(direction, "query_range", {
         ...{ query: selector, direction, limit: String(2 * batchesPerQuery * linesPerBatch) },
         ...{ start: String(first.startNs), end: String(endNs) },
       });
-      if (rows !== undefined) this.#judgeLines(direction, batches, rows);
+      if (found !== undefined) this.#judgeLines(direction, batches, found);
     }
     // A range leaves its start out and has its end. Batches begin with a millisecond, and durations have no smaller unit.
     const rangeMs = (last.startNs - first.startNs) / nsPerMs + 1n;
@@ -175,25 +175,37 @@ export class Canary {
     const sums = await this.#query<Sample>("count", "query", { query, time });
     if (sums === undefined) return;
     this.#report.checks++;
-    const counted = Number(sums[0]?.value[1] ?? 0);
+    const counted = Number(sums.result[0]?.value[1] ?? 0);
     const difference = counted - batches.length * linesPerBatch;
-    const among = `among lines ${first.first} to ${last.first + linesPerBatch - 1}`;
+    const range = `lines ${first.first} to ${last.first + linesPerBatch - 1}`;
+    const among = `among ${range}, ${sourcesOf(sums)}`;
     if (difference < 0) this.#find("missing", "count", -difference, among);
     if (difference > 0) this.#find("duplicates", "count", difference, among);
   }
 
-  #judgeLines(way: Way, batches: readonly Batch[], rows: readonly LogStream[]): void {
+  #judgeLines(way: Way, batches: readonly Batch[], found: Found<LogStream>): void {
     const seen = new Map<number, number>();
+    /** Labels by the number of a line: an answer has each set once, so that copies with other labels show. */
+    const labels = new Map<number, LogStream["stream"]>();
+    let unlike: string | undefined;
     let unexpected = 0;
     let example: string | undefined;
-    for (const { stream, values } of rows) {
+    for (const { stream, values } of found.result) {
       for (const [ns, line] of values) {
         const number = numberOf(stream, ns, line);
-        if (number === undefined) unexpected++;
-        else seen.set(number, (seen.get(number) ?? 0) + 1);
-        if (number === undefined) example ??= `such as ${ns} ${line}`;
+        if (number === undefined) {
+          unexpected++;
+          example ??= `such as ${ns} ${line}`;
+          continue;
+        }
+        const other = labels.get(number) ?? stream;
+        if (other !== stream)
+          unlike ??= `, once with ${JSON.stringify(other)}, once with ${JSON.stringify(stream)}`;
+        seen.set(number, (seen.get(number) ?? 0) + 1);
+        labels.set(number, stream);
       }
     }
+    const sources = sourcesOf(found);
     let missing = 0;
     let missed: number | undefined;
     const doubled: number[] = [];
@@ -206,9 +218,11 @@ export class Canary {
         seen.delete(line);
       }
     }
-    if (doubled.length > 0)
-      this.#find("duplicates", way, doubled.length, `lines ${doubled[0]} to ${doubled.at(-1)}`);
-    if (missing > 0) this.#find("missing", way, missing, `such as line ${missed}`);
+    if (doubled.length > 0) {
+      const range = `lines ${doubled[0]} to ${doubled.at(-1)}${unlike ?? ""}`;
+      this.#find("duplicates", way, doubled.length, `${range}, ${sources}`);
+    }
+    if (missing > 0) this.#find("missing", way, missing, `such as line ${missed}, ${sources}`);
     unexpected += seen.size;
     if (unexpected > 0) this.#find("unexpected", way, unexpected, example);
   }
@@ -285,16 +299,16 @@ export class Canary {
     return this.#batches[(first - (this.#batches[0]?.first ?? 0)) / linesPerBatch];
   }
 
-  /** Resolves with the rows of an answer; undefined if there is none, or it has a warning. */
+  /** Resolves with the data of an answer; undefined if there is none, or it has a warning. */
   async #query<Row>(
     way: string,
     path: string,
     params: Readonly<Record<string, string>>,
-  ): Promise<readonly Row[] | undefined> {
+  ): Promise<Found<Row> | undefined> {
     const text = await this.#ask(way, `/loki/api/v1/${path}?${new URLSearchParams(params)}`);
     if (text === undefined) return undefined;
     const { data, warnings } = JSON.parse(text) as QueryAnswer<Row>;
-    if (warnings?.[0] === undefined) return data.result;
+    if (warnings?.[0] === undefined) return data;
     this.#fail(way, `warning: ${warnings[0]}`);
     return undefined;
   }
@@ -353,8 +367,23 @@ interface TailMessage {
 }
 
 interface QueryAnswer<Row> {
-  readonly data: { readonly result: readonly Row[] };
+  readonly data: Found<Row>;
   readonly warnings?: readonly string[];
+}
+
+interface Found<Row> {
+  readonly result: readonly Row[];
+  readonly stats?: {
+    readonly ingester?: { readonly totalReached?: number; readonly totalLinesSent?: number };
+    readonly store?: { readonly totalChunksRef?: number };
+  };
+}
+
+/** Where the rows of an answer come from. */
+function sourcesOf({ stats: { ingester, store } = {} }: Found<unknown>): string {
+  const { totalReached = 0, totalLinesSent = 0 } = ingester ?? {};
+  const { totalChunksRef = 0 } = store ?? {};
+  return `ingesters: ${totalReached}, their lines: ${totalLinesSent}, chunks of the store: ${totalChunksRef}`;
 }
 
 /** The metrics of Loki's canary, with the way as a label. */
