@@ -44,7 +44,7 @@ it.each([
   },
   {
     name: "a log query with logfmt",
-    most: 116,
+    most: 118,
     walk: () => ask("query_range", { query: '{app="walk"} | logfmt | dur > 20ms', limit: "10" }),
   },
   {
@@ -55,10 +55,10 @@ it.each([
   },
   {
     name: "a metric query with logfmt",
-    most: 126,
+    most: 127,
     walk: () => ask("query", { query: 'sum by (level) (rate({app="walk"} | logfmt [5m]))' }),
   },
-  { name: "a tail of ten old lines and a new one", most: 158, walk: tail },
+  { name: "a tail of ten old lines and a new one", most: 159, walk: tail },
 ])("$name enters at most $most files", async ({ walk, most }) => {
   expectAtMost(most, await counted.filesOf(walk));
 });
