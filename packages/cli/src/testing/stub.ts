@@ -16,7 +16,7 @@ export interface Asked {
   readonly body: string;
 }
 
-/** A server that keeps what it is asked, and answers what it is told. */
+/** A server that keeps its requests, and gives the answers that a test chooses. */
 export class StubServer {
   readonly asked: Asked[] = [];
   /** The body, or the status, of the answer to a request; undefined: an answer without data. */

@@ -175,7 +175,7 @@ function countLevels(block: Block, run: number): LevelCounts | undefined {
   return { levels, rows, lineBytes };
 }
 
-/** The texts of the dictionary that was asked last: all blocks have the same one, but for odd levels. */
+/** The texts of the last dictionary: most blocks have the same one, of the usual levels. */
 let known: { readonly dictionary: BytesColumn; readonly texts: readonly string[] } | undefined;
 
 function textsOf(dictionary: BytesColumn): readonly string[] {

@@ -21,7 +21,7 @@ interface SegmentShape {
 /** Opens the row sets and fields of a segment; undefined when it has none. They are decoded, and checked, on first use. */
 export function readFacts(sections: SectionReader, shape: SegmentShape): SegmentFacts | undefined {
   const hasSets = sections.has(section.setTexts);
-  const hasFields = readFieldNames(sections).length > 0;
+  const hasFields = sections.has(section.fieldNames);
   if (!hasSets && !hasFields) return undefined;
   const texts = hasSets ? sections.texts(section.setTexts).map((text) => Buffer.from(text)) : [];
   const kinds = hasSets ? sections.codes(section.setKinds, 0, setKinds.lacking + 1) : [];
@@ -44,19 +44,12 @@ export function readFacts(sections: SectionReader, shape: SegmentShape): Segment
   };
 }
 
-/** Names of the columns of fields. Readers that do not know pages of codes do not find them. */
-export function readFieldNames(sections: SectionReader): readonly string[] {
-  const ids = [section.codedFieldNames, section.fieldNames];
-  const id = ids.find((one) => sections.has(one));
-  return id === undefined ? [] : sections.texts(id);
-}
-
 function readFields(
   sections: SectionReader,
   { blockCount, streamCount }: SegmentShape,
   places: BlockPlaces,
 ): (block: number) => FieldFacts | undefined {
-  const names = readFieldNames(sections);
+  const names = sections.texts(section.fieldNames);
   const families = sections.codes(section.fieldFamilies, 0, fieldFamily.logfmt + 1);
   const covered = sections.codes(section.fieldBlocks, 0, 2);
   if (families.length !== streamCount || covered.length !== blockCount)

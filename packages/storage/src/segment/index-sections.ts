@@ -75,9 +75,8 @@ export const section = {
   fieldRawBytes: 57,
   fieldValues: 58,
   fieldCrcs: 59,
-  codedFieldNames: 60,
-  fieldDictionaries: 61,
-  fieldDictionaryCrcs: 62,
+  fieldDictionaries: 60,
+  fieldDictionaryCrcs: 61,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

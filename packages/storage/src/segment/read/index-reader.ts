@@ -3,7 +3,7 @@ import { dayNs, internal } from "@skald/model";
 import { runningSum } from "../../bytes.js";
 import { zstd, zstdContentBytes } from "../../zstd.js";
 import { readDigests, readMarks } from "../digests.js";
-import { readFacts, readFieldNames } from "../facts.js";
+import { readFacts } from "../facts.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { ImageReader, type IndexImage, writeImage } from "../index-image.js";
 import { SectionReader, section } from "../index-sections.js";
@@ -135,7 +135,9 @@ export class SegmentIndex {
     }),
   );
   /** Names of the fields of lines that have columns; those are numbered behind all others. */
-  readonly fieldNames = lazy(() => readFieldNames(this.#sections));
+  readonly fieldNames = lazy(() =>
+    this.#sections.has(section.fieldNames) ? this.#sections.texts(section.fieldNames) : [],
+  );
 
   /** Bytes of the structured metadata of each run; undefined when there are none. */
   readonly metadataBytes = lazy(() => readMetadataBytes(this.#sections, this.runs.count));

@@ -68,7 +68,7 @@ export class FieldWriter {
   finish(sections: SectionWriter): void {
     const { names } = this.#layout;
     if (names.length === 0) return;
-    sections.texts(section.codedFieldNames, names);
+    sections.texts(section.fieldNames, names);
     sections.codes(section.fieldFamilies, this.#families);
     sections.codes(section.fieldBlocks, this.#covered);
     sections.numbers(section.fieldIrregular, this.#irregular);
