@@ -22,6 +22,7 @@ const series = 1000;
 /** Lines of a live view: what comes in a second, and what a page holds. */
 const second = 20_000;
 const liveLines = 50_000;
+const rowPx = 22;
 /** Rows beside those in view, to scroll to. */
 const spareRows = 12;
 let site: TestServer;
@@ -64,6 +65,16 @@ async function countFills(page: Page): Promise<() => Promise<number>> {
   return () => page.evaluate("globalThis.fills");
 }
 
+/** Counts how often elements of rows come or go, or are moved, from now on. */
+async function countMoves(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(`(() => {
+    globalThis.moves = 0;
+    new MutationObserver((changes) => { globalThis.moves += changes.length; }).observe(
+      document.querySelector(".list .window"), { subtree: true, childList: true });
+  })()`);
+  return () => page.evaluate("globalThis.moves");
+}
+
 /** Resolves when the page has drawn what it was told to. */
 const drawn = (page: Page) =>
   page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
@@ -80,7 +91,8 @@ describe("100,000 lines", () => {
       const list = page.locator(".list");
       await list.evaluate((element) => element.scrollTo(0, element.scrollHeight / 2));
       await drawn(page);
-      const onScreen = Math.ceil((await list.evaluate((element) => element.clientHeight)) / 22) + 1;
+      const onScreen =
+        Math.ceil((await list.evaluate((element) => element.clientHeight)) / rowPx) + 1;
       const fills = await countFills(page);
       for (let screen = 1; screen <= 20; screen++) {
         const before = await fills();
@@ -92,6 +104,15 @@ describe("100,000 lines", () => {
       }
       await expectFewElements(page);
       expect(await rows(page).count()).toBeLessThanOrEqual(onScreen + spareRows);
+      // Lines take the elements of lines of the same form as they are; every twelfth has the same form and stream.
+      const jump = (line: number) =>
+        list.evaluate((element, top) => element.scrollTo(0, top), line * rowPx);
+      await jump(12_000);
+      await drawn(page);
+      const moves = await countMoves(page);
+      await jump(60_000);
+      await drawn(page);
+      expect(await moves()).toBe(0);
     },
   );
 });

@@ -18,6 +18,8 @@ export interface ListEvents {
 }
 
 const spareRows = 6;
+/** Pixels of a character at least, so that a row gets no more text than it can show. */
+const leastCharPx = 5;
 
 /**
  * A list of any number of lines with some 40 elements: rows that leave the view are filled again for those that enter it. All
@@ -26,18 +28,22 @@ const spareRows = 6;
 export class LineList {
   readonly element: HTMLDivElement;
   readonly #space: HTMLDivElement;
+  /** The rows, one below the other, which are moved to their place together. */
+  readonly #window: HTMLDivElement;
   readonly #events: ListEvents;
+  /** Those in the page, in its order. */
   readonly #rows: Row[] = [];
+  readonly #spare: Row[] = [];
   readonly #byIndex = new Map<number, Row>();
   #source: LineSource = { count: 0, at: () => undefined };
   #look: RowLook | undefined;
   #heights = new Heights(22);
   /** Where the list was scrolled to last, by itself or by somebody. */
   #top = 0;
+  /** Pixels of the list, as it was drawn last. */
+  #size = { width: 0, height: 0 };
   #at = -1;
   #picked: (index: number) => boolean = () => false;
-  /** Rows that were filled since the page was opened; a test reads it. */
-  filled = 0;
 
   constructor(events: ListEvents) {
     this.#events = events;
@@ -49,7 +55,11 @@ export class LineList {
     this.element.setAttribute("aria-colcount", "4");
     this.#space = document.createElement("div");
     this.#space.className = "space";
-    this.#space.setAttribute("role", "rowgroup");
+    this.#space.setAttribute("role", "presentation");
+    this.#window = document.createElement("div");
+    this.#window.className = "window";
+    this.#window.setAttribute("role", "rowgroup");
+    this.#space.append(this.#window);
     this.element.append(this.#space);
     this.element.addEventListener("scroll", () => this.#onScroll(), { passive: true });
     this.element.addEventListener("click", (event) => this.#onClick(event));
@@ -124,7 +134,7 @@ export class LineList {
   }
 
   get rowsInView(): number {
-    return Math.ceil(this.element.clientHeight / this.#heights.rowHeight);
+    return Math.ceil(this.#size.height / this.#heights.rowHeight);
   }
 
   /** Fills all rows in view anew. */
@@ -137,43 +147,42 @@ export class LineList {
 
   /** Fills the rows that came into view, and gives them their places. */
   draw(): void {
-    const { scrollTop, clientHeight } = this.element;
+    const { scrollTop, clientWidth, clientHeight } = this.element;
+    this.#size = { width: clientWidth, height: clientHeight };
     const { count } = this.#source;
     const first = Math.max(0, this.#heights.indexAt(scrollTop) - spareRows);
     let last = this.#heights.indexAt(scrollTop + clientHeight) + spareRows;
     last = Math.min(count - 1, last);
+    // In the order of the page, so that where all rows are others none is moved.
     const free = this.#rows.filter(({ index }) => index < first || index > last);
+    const moved = new Set<Row>();
+    let taken = 0;
     for (let index = first; index <= last; index++) {
       if (this.#byIndex.has(index)) continue;
-      const row = free.pop() ?? this.#addRow();
+      const row = free[taken++] ?? this.#addRow();
+      moved.add(row);
       this.#byIndex.delete(row.index);
       row.index = index;
       this.#byIndex.set(index, row);
       this.#fill(row);
     }
-    for (const row of free) {
-      if (row.index >= 0) this.#byIndex.delete(row.index);
-      row.index = -1;
-      row.element.hidden = true;
-    }
-    this.#order();
+    for (const row of free.slice(taken)) this.#leave(row);
+    this.#order(moved);
     if (this.#look?.wrap) this.#measure();
-    for (const row of this.#byIndex.values()) {
-      row.element.style.transform = `translateY(${this.#heights.topOf(row.index)}px)`;
-    }
+    this.#window.style.transform = `translateY(${this.#heights.topOf(first)}px)`;
     this.#space.style.height = `${this.#heights.topOf(count)}px`;
     if (count > 0) this.#events.onView(first, last);
   }
 
-  /** Puts the elements in the order of their rows, which is the one that screen readers read them in. */
-  #order(): void {
+  /** Puts the elements in the order of their rows. The others than those that are told are in order already. */
+  #order(moved: ReadonlySet<Row>): void {
     this.#rows.sort((a, b) => a.index - b.index);
-    let before: Element | null = null;
-    for (const { element } of this.#rows) {
-      const next: Element | null =
-        before === null ? this.#space.firstElementChild : before.nextElementSibling;
-      if (next !== element) this.#space.insertBefore(element, next);
-      before = element;
+    let after: Element | null = null;
+    for (const row of this.#rows.toReversed()) {
+      const { element } = row;
+      const isThere = element.isConnected && element.nextElementSibling === after;
+      if (moved.has(row) && !isThere) this.#window.insertBefore(element, after);
+      after = element;
     }
   }
 
@@ -184,17 +193,23 @@ export class LineList {
   }
 
   #addRow(): Row {
-    const row = makeRow();
+    const row = this.#spare.pop() ?? makeRow();
     this.#rows.push(row);
-    this.#space.append(row.element);
     return row;
+  }
+
+  #leave(row: Row): void {
+    this.#byIndex.delete(row.index);
+    this.#rows.splice(this.#rows.indexOf(row), 1);
+    row.index = -1;
+    this.#spare.push(row);
+    row.element.remove();
   }
 
   #fill(row: Row): void {
     if (this.#look === undefined) return;
-    this.filled++;
-    fillRow(row, this.#source.at(row.index), this.#look);
-    row.element.hidden = false;
+    const chars = this.#look.wrap ? Number.POSITIVE_INFINITY : this.#size.width / leastCharPx;
+    fillRow(row, this.#source.at(row.index), this.#look, chars);
     row.element.id = `row-${row.index}`;
     row.element.setAttribute("aria-rowindex", String(row.index + 1));
     this.#markRow(row);
@@ -217,7 +232,7 @@ export class LineList {
   #onClick(event: MouseEvent): void {
     const element = (event.target as Element).closest(".row");
     const row = this.#rows.find((one) => one.element === element);
-    if (row === undefined || row.index < 0) return;
+    if (row === undefined) return;
     const selection = getSelection();
     if (selection !== null && !selection.isCollapsed && !event.shiftKey) return;
     const toggle = event.ctrlKey || event.metaKey;

@@ -87,19 +87,31 @@ describe("pages", () => {
     );
   });
 
-  it.each(["forward", "backward"] as const)(
-    "have all of 5,000 lines at one nanosecond, %s",
-    async (direction) => {
-      const crowd = Array.from({ length: 5000 }, (_, index) =>
-        lineAt(base + 5n, index % 3, `line ${index}`),
-      );
-      const lines = [lineAt(base, 0, "first"), ...crowd, lineAt(base + 9n, 0, "last")];
-      const paging = pagingOf(lines, { size: 1000, direction });
-      const found = await allOf(paging);
-      expect(new Set(found.map(textOf)).size).toBe(5002);
-      expect(found.length).toBe(5002);
-    },
-  );
+  it.each(
+    [1, 7, 1000, 4999, 5000].flatMap((size) => [
+      { size, direction: "forward" as const },
+      { size, direction: "backward" as const },
+    ]),
+  )("of $size have all of 5,000 lines at one nanosecond, $direction", async (options) => {
+    const crowd = Array.from({ length: 5000 }, (_, index) =>
+      lineAt(base + 5n, index % 3, `line ${index}`),
+    );
+    const lines = [lineAt(base, 0, "first"), ...crowd, lineAt(base + 9n, 0, "last")];
+    const found = await allOf(pagingOf(lines, options));
+    expect(new Set(found.map(textOf)).size).toBe(5002);
+    expect(found.length).toBe(5002);
+  });
+
+  it("are each there before the next is asked for, also at one nanosecond", async () => {
+    const crowd = Array.from({ length: 50 }, (_, index) => lineAt(base, 0, `line ${index}`));
+    const paging = pagingOf(crowd, { size: 10, direction: "backward" });
+    const counts: number[] = [];
+    while (!paging.done) {
+      await paging.more();
+      counts.push(paging.count);
+    }
+    expect(counts).toEqual([10, 20, 40, 50]);
+  });
 
   it("say at which nanosecond the server has more than it gives", async () => {
     const crowd = Array.from({ length: 60 }, (_, index) => lineAt(base + 5n, 0, `line ${index}`));

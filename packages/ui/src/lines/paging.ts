@@ -102,25 +102,22 @@ export class Paging {
     from: Cursor,
   ): Promise<{ answer: LinesAnswer; lines: Line[]; next: Cursor | undefined }> {
     const { size, limitMax, direction } = this.#options;
-    for (let limit = Math.min(size + from.edge.length, limitMax); ; limit *= 2) {
-      limit = Math.min(limit, limitMax);
-      const answer = await this.#options.fetch(this.#queryOf(from, limit));
-      const lines = without(answer.lines, from.edge);
-      const last = answer.lines.at(-1);
-      if (last === undefined || answer.lines.length < limit)
-        return { answer, lines, next: this.#sliceFrom(from.until) };
-      const isOneTime = answer.lines[0]!.ns === last.ns;
-      if (isOneTime && limit < limitMax) continue;
-      if (isOneTime) {
-        // The server cannot give more lines of this nanosecond, so the next page begins behind it.
-        this.#crowded.push(last.ns);
-        const bound = direction === "backward" ? last.ns : plus(last.ns, 1n);
-        return { answer, lines, next: this.#behind(bound, from.until) };
-      }
-      const bound = direction === "backward" ? plus(last.ns, 1n) : last.ns;
-      const edge = answer.lines.filter(({ ns }) => ns === last.ns);
-      return { answer, lines, next: { bound, edge, until: from.until } };
+    // A page after many lines of one time asks for as many again.
+    const limit = Math.min(Math.max(size, from.edge.length) + from.edge.length, limitMax);
+    const answer = await this.#options.fetch(this.#queryOf(from, limit));
+    const lines = without(answer.lines, from.edge);
+    const last = answer.lines.at(-1);
+    if (last === undefined || answer.lines.length < limit)
+      return { answer, lines, next: this.#sliceFrom(from.until) };
+    if (limit === limitMax && answer.lines[0]!.ns === last.ns) {
+      // The server cannot give more lines of this nanosecond, so the next page begins behind it.
+      this.#crowded.push(last.ns);
+      const bound = direction === "backward" ? last.ns : plus(last.ns, 1n);
+      return { answer, lines, next: this.#behind(bound, from.until) };
     }
+    const bound = direction === "backward" ? plus(last.ns, 1n) : last.ns;
+    const edge = answer.lines.filter(({ ns }) => ns === last.ns);
+    return { answer, lines, next: { bound, edge, until: from.until } };
   }
 
   /** The slice that begins at a bound; undefined at the end of the range. */

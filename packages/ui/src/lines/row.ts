@@ -66,81 +66,108 @@ export function parsedOf(line: Line): ParsedLine {
   return found;
 }
 
-/** Fills a row with a line. */
-export function fillRow(row: Row, line: Line | undefined, look: RowLook): void {
+/** Fills a row with a line, of which no more is seen than some characters. */
+export function fillRow(row: Row, line: Line | undefined, look: RowLook, chars: number): void {
   const { element, time, level, source, text } = row;
-  text.textContent = "";
   if (line === undefined) {
     element.className = "row";
     time.textContent = "…";
-    level.textContent = source.textContent = "";
+    level.textContent = source.textContent = text.textContent = "";
     return;
   }
   element.className = `row l-${line.level}${look.dated ? " dated" : ""}${line.note ? " gap" : ""}`;
   const full = formatTime(line.ns, look.zone);
-  time.textContent = look.dated ? full.slice(5) : full.slice(11);
-  level.textContent = line.note ? "" : letters[line.level];
-  source.textContent = line.stream.source;
-  for (const node of textNodes(line, look)) text.append(node);
+  setText(time, look.dated ? full.slice(5) : full.slice(11));
+  setText(level, line.note ? "" : letters[line.level]);
+  setText(source, line.stream.source);
+  setParts(text, partsOf(line, look, chars));
 }
 
+/** A stretch of the text of a row with one look; a mark where it is what the query looks for. */
+interface Part {
+  readonly text: string;
+  readonly className: string;
+}
+
+const markClass = "mark";
+
 /** The text of a line: its message first where it has one, with needles marked and what is too long cut. */
-function textNodes(line: Line, look: RowLook): Node[] {
+function partsOf(line: Line, look: RowLook, chars: number): Part[] {
   const { message, fields, format } = parsedOf(line);
   if (look.raw || format === "text" || line.parsed.__line__ !== undefined) {
     return shown(line.text, look, "");
   }
-  const nodes = message === "" ? [] : shown(message, look, "");
+  const parts = message === "" ? [] : shown(message, look, "");
   const { source } = line.stream;
   const kept = fields.filter(([name, value]) => !isShownElsewhere(name) && value !== source);
   const rank = (name: string) => look.order.get(name) ?? 500_000;
   const sorted = [...kept].sort((a, b) => rank(a[0]) - rank(b[0]));
+  let seen = message.length;
   for (const [name, value] of sorted.slice(0, look.wrap ? 200 : 16)) {
-    nodes.push(part(nodes.length === 0 ? `${name}=` : `  ${name}=`, "k"));
-    nodes.push(...shown(value.length > 300 ? `${value.slice(0, 300)}…` : value, look, "kv"));
+    if (seen > chars) break;
+    parts.push({ text: parts.length === 0 ? `${name}=` : `  ${name}=`, className: "k" });
+    parts.push(...shown(value.length > 300 ? `${value.slice(0, 300)}…` : value, look, "kv"));
+    seen += name.length + value.length;
   }
-  return nodes;
+  return parts;
 }
 
-function shown(whole: string, look: RowLook, className: string): Node[] {
+function shown(whole: string, look: RowLook, className: string): Part[] {
   const { first, more } = look.wrap ? { first: whole, more: 0 } : foldLines(whole);
   const cut = first.length > shownCharsMax;
   const text = cut ? first.slice(0, shownCharsMax) : first;
   const runs = isPlain(text) ? [{ text, className: "" }] : runsOf(text);
-  const nodes = runs.flatMap((run) =>
+  const parts = runs.flatMap((run) =>
     marked(run.text, look.needles, `${className} ${run.className}`.trim()),
   );
-  if (cut) nodes.push(part(`… ${sizeOf(whole.length)}, open`, "more"));
-  if (more > 0) nodes.push(part(`  +${more} line${more === 1 ? "" : "s"}`, "k"));
-  return nodes;
+  if (cut) parts.push({ text: `… ${sizeOf(whole.length)}, open`, className: "more" });
+  if (more > 0) parts.push({ text: `  +${more} line${more === 1 ? "" : "s"}`, className: "k" });
+  return parts;
 }
 
 function sizeOf(chars: number): string {
   return chars < 1024 ? `${chars} B` : `${Math.round(chars / 1024)} KB`;
 }
 
-function marked(text: string, needles: RegExp | undefined, className: string): Node[] {
-  if (needles === undefined) return [part(text, className)];
-  const nodes: Node[] = [];
+function marked(text: string, needles: RegExp | undefined, className: string): Part[] {
+  if (needles === undefined) return [{ text, className }];
+  const parts: Part[] = [];
   let done = 0;
   for (const match of text.matchAll(needles)) {
     if (match[0] === "") continue;
-    if (match.index > done) nodes.push(part(text.slice(done, match.index), className));
-    const mark = document.createElement("mark");
-    mark.textContent = match[0];
-    nodes.push(mark);
+    if (match.index > done) parts.push({ text: text.slice(done, match.index), className });
+    parts.push({ text: match[0], className: markClass });
     done = match.index + match[0].length;
   }
-  if (done < text.length) nodes.push(part(text.slice(done), className));
-  return nodes;
+  if (done < text.length) parts.push({ text: text.slice(done), className });
+  return parts;
 }
 
-function part(text: string, className: string): Node {
-  if (className === "") return document.createTextNode(text);
-  const span = document.createElement("span");
-  span.className = className;
-  span.textContent = text;
-  return span;
+/** Gives an element these parts. Elements that it has are kept: lines of a list are much alike, and new elements take time. */
+function setParts(host: HTMLElement, parts: readonly Part[]): void {
+  let node = host.firstElementChild;
+  for (const { text, className } of parts) {
+    const name = className === markClass ? "MARK" : "SPAN";
+    if (node === null || node.nodeName !== name) {
+      const made = document.createElement(name);
+      host.insertBefore(made, node);
+      node = made;
+    }
+    if (name === "SPAN" && node.className !== className) node.className = className;
+    setText(node, text);
+    node = node.nextElementSibling;
+  }
+  while (node !== null) {
+    const next: Element | null = node.nextElementSibling;
+    node.remove();
+    node = next;
+  }
+}
+
+function setText(host: Element, text: string): void {
+  const { firstChild } = host;
+  if (!(firstChild instanceof Text)) host.textContent = text;
+  else if (firstChild.data !== text) firstChild.data = text;
 }
 
 /** The order of fields for the lines on show. */
