@@ -11,7 +11,11 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   /** Repeats at least this often; the connection may ask for more. */
   readonly retries?: number;
+  /** Repeats at most this often after 429. */
+  readonly busyRetries?: number;
 }
+
+const tooManyRequests = 429;
 
 /** Asks a server over HTTP, and repeats what was not answered. */
 export class Client {
@@ -48,8 +52,11 @@ export class Client {
       const backoffMs = Math.min(minBackoffMs * 2 ** tried, maxBackoffMs);
       const found = await this.#once(path, call);
       if (!(found instanceof Failure) && found.status < 300) return found;
-      const isFinal = !(found instanceof Failure) && found.status < 500 && found.status !== 429;
-      if (isFinal || tried >= most) throw found instanceof Failure ? found : await refusal(found);
+      const isBusy = !(found instanceof Failure) && found.status === tooManyRequests;
+      const isFinal = !(found instanceof Failure) && found.status < 500 && !isBusy;
+      const mostNow = isBusy ? Math.min(most, call.busyRetries ?? most) : most;
+      if (isFinal || tried >= mostNow)
+        throw found instanceof Failure ? found : await refusal(found);
       const asked = found instanceof Failure ? null : found.headers.get("retry-after");
       const askedMs = Number(asked ?? 0) * 1000;
       await pause(Number.isFinite(askedMs) && askedMs > 0 ? askedMs : backoffMs, undefined, {

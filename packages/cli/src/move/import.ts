@@ -18,6 +18,7 @@ import {
 } from "../shell/command.js";
 import { Progress, sizeText } from "../shell/progress.js";
 import { parseDuration } from "../shell/times.js";
+import { type PushedStream, pushStreams } from "./push-streams.js";
 import { SlicedWork } from "./slices.js";
 
 /** The flags of the source: those of the target with `from-` before them. */
@@ -169,26 +170,16 @@ class Copy {
   }
 
   async #push(entries: readonly Entry[]): Promise<void> {
-    const streams = new Map<LabelSet, unknown[][]>();
+    const streams = new Map<LabelSet, PushedStream["values"][number][]>();
     for (const { ns, line, labels, metadata = {} } of entries) {
       const values = streams.get(labels) ?? [];
-      const pushed = asPushed(metadata, labels);
-      values.push(Object.keys(pushed).length === 0 ? [`${ns}`, line] : [`${ns}`, line, pushed]);
+      const apart = asPushed(metadata, labels);
+      values.push(Object.keys(apart).length === 0 ? [`${ns}`, line] : [`${ns}`, line, apart]);
       streams.set(labels, values);
     }
-    const body = JSON.stringify({
-      streams: [...streams].map(([stream, values]) => ({ stream, values })),
-    });
-    try {
-      await this.#target.call("/loki/api/v1/push", {
-        ...{ method: "POST", body, retries: this.#work.flags.retries },
-        headers: { "content-type": "application/json" },
-      });
-    } catch (error) {
-      const isPartial = error instanceof Failure && /answered 400: /.test(error.message);
-      if (!isPartial) throw error;
-      if (this.refusals.size < shownDifferences) this.refusals.add(error.message);
-    }
+    const pushed = [...streams].map(([stream, values]) => ({ stream, values }));
+    for (const refusal of await pushStreams(this.#target, pushed, this.#work.flags.retries))
+      if (this.refusals.size < shownDifferences) this.refusals.add(refusal);
   }
 
   /** Waits until the rate is the one that was asked for. */

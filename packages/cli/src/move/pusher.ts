@@ -4,6 +4,7 @@ import { exits, Failure, type Io } from "../shell/command.js";
 import { sizeText } from "../shell/progress.js";
 import { parseDuration } from "../shell/times.js";
 import type { LineSource, Row } from "./line-source.js";
+import { type PushedStream, pushStreams } from "./push-streams.js";
 import type { ReadLine } from "./read-lines.js";
 
 export interface PusherWork {
@@ -55,9 +56,9 @@ function readPlaces(path: string): Record<string, StoredPlace> {
   }
 }
 
-interface Stream {
-  readonly stream: Readonly<Record<string, string>>;
-  readonly values: [string, string, Readonly<Record<string, string>>?][];
+/** A stream of which more rows may come. */
+interface Stream extends PushedStream {
+  readonly values: PushedStream["values"][number][];
 }
 
 /** Collects rows to requests, and sends one at a time. */
@@ -110,7 +111,7 @@ export class Pusher {
     this.#places = new Map();
     this.#bytes = 0;
     this.#sending = this.#sending.then(async () => {
-      if (streams.length > 0) await this.#send(JSON.stringify({ streams }));
+      if (streams.length > 0) await this.#send(streams);
       this.#work.places.keep(places);
     });
     return this.#sending;
@@ -141,19 +142,11 @@ export class Pusher {
     this.#counts.lines++;
   }
 
-  async #send(body: string): Promise<void> {
-    const { flags } = this.#work;
-    try {
-      await this.#client.call("/loki/api/v1/push", {
-        ...{ method: "POST", body, retries: flags.retries },
-        headers: { "content-type": "application/json" },
-      });
-    } catch (error) {
-      // Of a request with bad rows the others are stored.
-      const isPartial = error instanceof Failure && /answered 400: /.test(error.message);
-      if (!isPartial) throw error;
+  async #send(streams: readonly PushedStream[]): Promise<void> {
+    const { flags, io } = this.#work;
+    for (const refusal of await pushStreams(this.#client, streams, flags.retries)) {
       this.#counts.refusals++;
-      this.#work.io.stderr.write(`${error.message}\n`);
+      io.stderr.write(`${refusal}\n`);
     }
   }
 }
