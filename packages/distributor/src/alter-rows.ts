@@ -34,6 +34,18 @@ export function truncateLines(push: RawPush, maxBytes: number, identifier: strin
   return { rows, bytes };
 }
 
+/** The push without the structured metadata of its rows; `rows` had some, of so many `bytes`. */
+export function withoutMetadata(push: RawPush): Altered & { readonly push: RawPush } {
+  let rows = 0;
+  for (let row = 0; row < push.rowCount; row++)
+    if (push.metaStart[row] !== push.metaStart[row + 1]) rows++;
+  let bytes = 0;
+  for (let pair = 0; pair < push.pairCount; pair++)
+    bytes += push.metaNameLength[pair]! + push.metaValueLength[pair]!;
+  const metaStart = new Uint32Array(push.rowCount + 1);
+  return { rows, bytes, push: { ...push, pairCount: 0, metaStart } };
+}
+
 /**
  * Moves an entry 1 ns behind its neighbour in the stream, in place, when both have the same time and different lines, so
  * that readers keep their order. Equal lines keep equal times, because they are one entry. Returns how many rows

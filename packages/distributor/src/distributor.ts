@@ -6,13 +6,7 @@ import type {
   PushRequest,
 } from "@skald/contracts";
 import type { RawPush, TakeBytes } from "@skald/kernels";
-import {
-  type Clock,
-  formatRfc3339,
-  invalidArgument,
-  type OtlpMapping,
-  SkaldError,
-} from "@skald/model";
+import { type Clock, formatRfc3339, type OtlpMapping, SkaldError } from "@skald/model";
 import {
   assembleBatchSteps,
   type BodyEncoding,
@@ -35,7 +29,12 @@ import {
   withoutRows,
 } from "@skald/push";
 import { markWork } from "@skald/runtime";
-import { ArrivalTimes, incrementDuplicateTimestamps, truncateLines } from "./alter-rows.js";
+import {
+  ArrivalTimes,
+  incrementDuplicateTimestamps,
+  truncateLines,
+  withoutMetadata,
+} from "./alter-rows.js";
 import type { PushLimits } from "./config.js";
 import { discoverLevels } from "./levels.js";
 import type { DistributorMetrics } from "./metrics.js";
@@ -49,7 +48,7 @@ import {
   refusalsOf,
   type StoredPush,
 } from "./push-response.js";
-import { type PushStream, resolveStreams } from "./stream-rules.js";
+import { checkBackfillShard, type PushStream, resolveStreams } from "./stream-rules.js";
 import { type TenantState, TenantStates } from "./tenant-state.js";
 import { rowRulesOf, type Validated, validate } from "./validate.js";
 
@@ -142,7 +141,6 @@ const bytesPerRow = 24;
 const bytesPerPair = 16;
 /** The name of the work of this class for the recorder of stretches. */
 const workName = "push";
-const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
 /** Decoded rows are stored even when the client has gone. */
 const neverStopped = new AbortController().signal;
@@ -214,7 +212,8 @@ export class Distributor implements Contract {
           ...{ tenant, push, hold, isGone },
           isStamped: true,
           namesDropped: true,
-          backfillShard: undefined,
+          // Its sender reads no answer.
+          keepsLines: format === "journal",
         }),
       );
     } catch (error) {
@@ -230,9 +229,9 @@ export class Distributor implements Contract {
     return this.pushRows(tenant, rawOfBatch(batch));
   }
 
-  /** The same for rows as columns, which may be pushed again after a failure. */
+  /** The same for rows as columns, which may be pushed again; metadata that the tenant may not have is left out. */
   async pushRows(tenant: string, push: RawPush): Promise<PushOutcome> {
-    const { validated, refusals } = await this.#store({ tenant, push, backfillShard: undefined });
+    const { validated, refusals } = await this.#store({ tenant, push, keepsLines: true });
     return { refusals: [...refusalsOf(validated), ...refusals] };
   }
 
@@ -277,8 +276,8 @@ export class Distributor implements Contract {
   }
 
   async #store(input: StoreInput): Promise<StoredPush> {
-    const { tenant, push, backfillShard } = input;
-    if (push.streamCount === 0) {
+    const { tenant, backfillShard } = input;
+    if (input.push.streamCount === 0) {
       throw new SkaldError(
         "unprocessable",
         "error at least one valid stream is required for ingestion",
@@ -287,6 +286,7 @@ export class Distributor implements Contract {
     const nowMs = this.#options.clock.nowMs();
     const state = this.#tenants.get(tenant, nowMs);
     const { limits } = state;
+    const push = this.#withoutMetadata(input, limits);
     const turns = { queue: tenant, isGone: input.isGone };
     const stamped = input.isStamped === true && this.#arrivals.stamp(push, nowMs);
     const truncated = this.#truncate(tenant, push, limits);
@@ -311,8 +311,17 @@ export class Distributor implements Contract {
       limits.increment_duplicate_timestamp &&
       incrementDuplicateTimestamps(push, validated.streams, validated.dropped) > 0;
     const isChanged = stamped || truncated || moved;
-    const refusals = await this.#append({ ...input, streams, validated, isChanged, limits });
+    const refusals = await this.#append({ ...input, push, streams, validated, isChanged, limits });
     return { validated, refusals, limits };
+  }
+
+  /** The rows of a sender that cannot be told, without the metadata for which they would be refused. */
+  #withoutMetadata({ tenant, push, keepsLines }: StoreInput, limits: PushLimits): RawPush {
+    if (!keepsLines || limits.allow_structured_metadata || push.pairCount === 0) return push;
+    const reason: DiscardReason = "disallowed_structured_metadata";
+    const bare = withoutMetadata(push);
+    this.#options.metrics.mutated(tenant, reason, bare);
+    return bare.push;
   }
 
   /** Cuts lines that are too long when the tenant wants that. */
@@ -320,11 +329,9 @@ export class Distributor implements Contract {
     const { max_line_size: maxBytes, max_line_size_truncate_identifier: identifier } = limits;
     if (!limits.max_line_size_truncate || maxBytes === 0) return false;
     const cut = truncateLines(push, maxBytes, identifier);
-    if (cut.rows === 0) return false;
-    const labels = { reason: "line_too_long" satisfies DiscardReason, tenant };
-    this.#options.metrics.mutatedSamples.inc(labels, cut.rows);
-    this.#options.metrics.mutatedBytes.inc(labels, cut.bytes);
-    return true;
+    const reason: DiscardReason = "line_too_long";
+    if (cut.rows > 0) this.#options.metrics.mutated(tenant, reason, cut);
+    return cut.rows > 0;
   }
 
   #count(tenant: string, { received, receivedInternal, refusals, blocked }: Validated): void {
@@ -386,9 +393,11 @@ interface StoreInput {
   readonly push: RawPush;
   /** Whether rows may lack a time, which is that of their arrival then. */
   readonly isStamped?: boolean;
+  /** Whether rows lose metadata that the tenant may not have, instead of being refused. */
+  readonly keepsLines?: boolean;
   /** Whether the reason of each refused row is wanted. */
   readonly namesDropped?: boolean;
-  readonly backfillShard: string | undefined;
+  readonly backfillShard?: string | undefined;
   readonly hold?: IncomingPush["hold"];
   readonly isGone?: IncomingPush["isGone"];
 }
@@ -454,15 +463,6 @@ function costOf({ format, otlp }: PushBody): number {
 function bytesOf({ bytes, streamCount, rowCount, pairCount }: RawPush): number {
   return (
     bytes.length + streamCount * bytesPerStream + rowCount * bytesPerRow + pairCount * bytesPerPair
-  );
-}
-
-function checkBackfillShard(shard: string | undefined): void {
-  if (shard === undefined) return;
-  const length = Buffer.byteLength(shard);
-  if (length > 0 && length <= maxBackfillShardBytes) return;
-  throw invalidArgument(
-    `X-Loki-Backfill-Shard must have 1 to ${maxBackfillShardBytes} bytes, not ${length}`,
   );
 }
 

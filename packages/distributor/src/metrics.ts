@@ -15,8 +15,8 @@ export interface DistributorMetrics {
   received(tenant: string, amount: ReceivedAmount, isInternal: boolean): void;
   /** Counts refused entries; their number is unknown when the body was not read. */
   discarded(tenant: string, reason: string, amount: { entries?: number; bytes: number }): void;
-  readonly mutatedSamples: Counter;
-  readonly mutatedBytes: Counter;
+  /** Counts entries that were changed on the way in, and the bytes that they lost. */
+  mutated(tenant: string, reason: string, amount: { rows: number; bytes: number }): void;
   readonly ingesterAppends: Counter;
   readonly ingesterAppendFailures: Counter;
   readonly ingesterAppendTimeouts: Counter;
@@ -37,6 +37,8 @@ export function createDistributorMetrics(
   const sizes = discarded("bytes", "Bytes of refused entries.");
   const mutated = (what: string, help: string) =>
     counter(`mutated_${what}`, help, "reason", "tenant");
+  const mutatedSamples = mutated("samples", "Entries changed on the way in.");
+  const mutatedBytes = mutated("bytes", "Bytes cut from changed entries.");
   const appends = (what: string, help: string) =>
     counter(`distributor_ingester_${what}`, help, "ingester");
   return {
@@ -46,8 +48,10 @@ export function createDistributorMetrics(
       if (entries !== undefined) samples.inc(labels, entries);
       sizes.inc(labels, bytes);
     },
-    mutatedSamples: mutated("samples", "Entries changed on the way in."),
-    mutatedBytes: mutated("bytes", "Bytes cut from changed entries."),
+    mutated: (tenant, reason, { rows, bytes }) => {
+      mutatedSamples.inc({ reason, tenant }, rows);
+      mutatedBytes.inc({ reason, tenant }, bytes);
+    },
     ingesterAppends: appends("appends", "Batches sent to ingesters."),
     ingesterAppendTimeouts: appends(
       "append_timeouts",

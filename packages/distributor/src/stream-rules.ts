@@ -1,5 +1,11 @@
 import type { RawPush } from "@skald/kernels";
-import { formatLabels, type Labels, labelValue, type PushFormat } from "@skald/model";
+import {
+  formatLabels,
+  invalidArgument,
+  type Labels,
+  labelValue,
+  type PushFormat,
+} from "@skald/model";
 import { type ByteCache, type LabelPairs, parsePushLabels } from "@skald/push";
 import type { PushLimits } from "./config.js";
 import { levelCodeOf, type StreamLevel } from "./levels.js";
@@ -183,4 +189,16 @@ function refuseLabels(labels: Labels, text: string, limits: PushLimits): PushStr
 /** Labels that the distributor adds do not count. */
 function isUncounted(name: string): boolean {
   return name === serviceName || name === backfillNames[0] || name === backfillNames[1];
+}
+
+const maxBackfillShardBytes = 128;
+
+/** Throws invalid_argument for a name of a shard that no stream may have. */
+export function checkBackfillShard(shard: string | undefined): void {
+  if (shard === undefined) return;
+  const length = Buffer.byteLength(shard);
+  if (length > 0 && length <= maxBackfillShardBytes) return;
+  throw invalidArgument(
+    `X-Loki-Backfill-Shard must have 1 to ${maxBackfillShardBytes} bytes, not ${length}`,
+  );
 }

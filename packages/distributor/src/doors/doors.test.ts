@@ -330,6 +330,52 @@ describe.each([
   });
 });
 
+describe("a tenant that may not have structured metadata", () => {
+  const limits = { allow_structured_metadata: false };
+
+  it.each([
+    ["json_lines", '{"m":"x","b":1}', "message_field=m", 400],
+    ["bulk", '{"index":{"_index":"i"}}\n{"b":1}\n', "", 200],
+    ["document", '{"b":1}', "/elasticsearch/i/_doc", 400],
+    ["hec", '{"event":"x","fields":{"b":"1"}}', "", 400],
+    ["hec_raw", "x", "source=s", 400],
+    ["datadog", '[{"message":"x","ddtags":"b:1"}]', "", 400],
+  ] as const)("is told by %s what to change", async (name, body, query, status) => {
+    const { post, stored, counter } = await serveDoor(name, limits);
+    const answer = await post(body, query);
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.body)).toContain("limits_config.allow_structured_metadata");
+    expect(stored()).toEqual([]);
+    const reason = "disallowed_structured_metadata";
+    expect(await counter("loki_discarded_samples_total", { reason })).toBe(1);
+  });
+
+  it.each([
+    ["json_lines", '{"m":"x","b":1}', "labels=m"],
+    ["bulk", '{"index":{"_index":"i"}}\n{"b":1}\n', "labels=_index"],
+    ["bulk", '{"index":{"_index":"i"}}\n{"b":1}\n', "ignore_fields=_index"],
+  ] as const)("has whole records of %s stored: %s %s", async (name, body, query) => {
+    const { post, stored } = await serveDoor(name, limits);
+    expect((await post(body, query)).status).toBeLessThan(300);
+    expect(stored()).toMatchObject([{ line: expect.stringContaining('"b":1'), metadata: {} }]);
+  });
+
+  it("has the lines of a journal stored without other fields, because its sender cannot be told", async () => {
+    const { post, stored, counter } = await serveDoor("journal", limits);
+    const entry = (text: string) => `MESSAGE=${text}\nPRIORITY=3\n_HOSTNAME=h\n_PID=1\n\n`;
+    expect(await post(entry("a") + entry("b"))).toMatchObject({ status: 202, body: "" });
+    expect(stored()).toMatchObject([
+      { stream: '{_HOSTNAME="h", service_name="unknown_service"}', line: "a", metadata: {} },
+      { line: "b" },
+    ]);
+    const reason = "disallowed_structured_metadata";
+    expect(await counter("loki_mutated_samples_total", { reason })).toBe(2);
+    expect(await counter("loki_mutated_bytes_total", { reason })).toBe(
+      2 * "PRIORITY3level_PIDerror1".length,
+    );
+  });
+});
+
 describe.each([
   ["json_lines", (fields: string) => `{${fields}}`],
   ["bulk", (fields: string) => `{"index":{}}\n{${fields}}\n`],

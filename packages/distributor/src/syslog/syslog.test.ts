@@ -5,6 +5,7 @@ import { internal, invalidArgument, SkaldError, unavailable } from "@skald/model
 import { SyslogRows } from "@skald/push";
 import { type JobOptions, Ledger } from "@skald/runtime";
 import { Metrics } from "@skald/runtime/metrics";
+import { makeHarness, testNowMs, testNowNs } from "../testing/harness.js";
 import { SyslogBatches } from "./batches.js";
 import type { SyslogListener } from "./listen.js";
 import { SyslogListeners } from "./syslog.js";
@@ -113,11 +114,31 @@ it.each([invalidArgument("bad"), internal("fault")])("counts what is lost by %s"
 it.each([
   [429, 5],
   [400, 1],
-])("tries rows that were refused with %i so often: %i", async (status, times) => {
+])("tries rows that were refused with %i so often, and counts them: %i", async (status, times) => {
   const { calls, pushRows } = answering(...Array.from({ length: 10 }, () => refusal(status)));
-  const { push } = await opened(pushRows);
+  const { lost, push, warnings } = await opened(pushRows);
   await push();
   expect(calls.count).toBe(times);
+  expect(await lost("refused")).toBe(1);
+  expect(warnings.at(-1)).toBe(
+    times > 1 ? "syslog waits: rows cannot be stored now" : "syslog lost rows",
+  );
+});
+
+it("stores lines with their labels, and no other fields, for a tenant without structured metadata", async () => {
+  const { distributor, stored, counter } = makeHarness({ allow_structured_metadata: false });
+  const rows = new SyslogRows({ ...mapping, labelFields: ["app"] });
+  const text = Buffer.from('<11>1 2026-11-20T10:00:00Z h shop 7 - [a@1 b="c"] hello');
+  rows.add(text, 0, text.length, peer, testNowMs);
+  const push = rows.take();
+  // A batch may be pushed again.
+  const metadata = push.pairCount;
+  expect(await distributor.pushRows("t1", push)).toEqual({ refusals: [] });
+  expect(push.pairCount).toBe(metadata);
+  const stream = '{a="b", app="shop", service_name="shop"}';
+  expect(stored()).toEqual([{ stream, ns: testNowNs, line: "hello", metadata: {} }]);
+  const changed = { reason: "disallowed_structured_metadata" };
+  expect(await counter("loki_mutated_samples_total", changed)).toBe(1);
 });
 
 it("gives batches up when their time at the end is over", async () => {

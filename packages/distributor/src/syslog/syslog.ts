@@ -1,4 +1,4 @@
-import type { PushOutcome } from "@skald/contracts";
+import type { PushOutcome, PushRefusal } from "@skald/contracts";
 import type { RawPush } from "@skald/kernels";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import {
@@ -100,24 +100,35 @@ export class SyslogListeners {
 
   /** Resolves when the rows are stored, or were given up, which is counted. */
   async #store({ listener, push }: SyslogBatch): Promise<void> {
-    const { name, tenant } = this.#deps.listeners[listener]!;
+    const { tenant } = this.#deps.listeners[listener]!;
     try {
-      await retry((attempt) => this.#tryToStore(tenant, push, attempt), {
+      const refusals = await retry((attempt) => this.#tryToStore(tenant, push, attempt), {
         ...{ maxRetries: Number.POSITIVE_INFINITY, minBackoffMs, maxBackoffMs },
         signal: this.#giveUp.signal,
         sleep: this.#deps.sleep ?? sleep,
         isRetriable,
         onRetry: (error) => this.#warn(listener, "syslog waits: rows cannot be stored now", error),
       });
+      for (const { entries, message } of refusals)
+        this.#lose(listener, entries, "refused", message);
     } catch (error) {
       const reason = this.#giveUp.signal.aborted ? "shutdown" : "refused";
-      this.#counters.dropped.inc({ listener: name, reason }, push.rowCount);
-      const lost = { rows: push.rowCount, reason };
-      this.#warn(listener, "syslog lost rows", error, lost);
+      this.#lose(listener, push.rowCount, reason, error);
     }
   }
 
-  async #tryToStore(tenant: string, push: RawPush, attempt: number): Promise<void> {
+  #lose(listener: number, rows: number, reason: string, error: unknown): void {
+    const { name } = this.#deps.listeners[listener]!;
+    this.#counters.dropped.inc({ listener: name, reason }, rows);
+    this.#warn(listener, "syslog lost rows", error, { rows, reason });
+  }
+
+  /** Resolves with the refusals of rows that no further try would store. */
+  async #tryToStore(
+    tenant: string,
+    push: RawPush,
+    attempt: number,
+  ): Promise<readonly PushRefusal[]> {
     const { ledger, pushRows } = this.#deps;
     const claim = ledger.open(tenant);
     try {
@@ -127,6 +138,7 @@ export class SyslogListeners {
       // The rows that were stored are found again by the ingester, and count once.
       if (refusal !== undefined && attempt + 1 < maxPartialTries)
         throw new SkaldError("rate_limited", refusal.message);
+      return refusals;
     } finally {
       claim.close();
     }

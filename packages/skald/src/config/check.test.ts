@@ -193,6 +193,15 @@ describe("checks", () => {
     expect(printed).toContain(problem);
   });
 
+  it("warn that syslog keeps fewer fields without structured metadata", () => {
+    const listeners = "auth_enabled: false\nsyslog: {listeners: [{address: ':514'}]}";
+    const off = "limits_config: {allow_structured_metadata: false}";
+    expect(run(load(`${minimal}\n${listeners}`)).warnings).toEqual([]);
+    expect(run(load(`${minimal}\n${listeners}\n${off}`)).warnings).toEqual([
+      expect.stringMatching(/^syslog.listeners: only label_fields .* are kept/),
+    ]);
+  });
+
   it("want a tenant for syslog where there are several", () => {
     const yaml = `${minimal}\nsyslog: {listeners: [{address: "[::1]:514"}]}`;
     expect(text(load(yaml))).toContain("syslog.listeners[0].tenant is missing");

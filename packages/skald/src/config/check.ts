@@ -107,12 +107,17 @@ function checkListener(settings: Settings, { problems }: Findings): void {
     }
 }
 
-function checkSyslog(settings: Settings, { problems }: Findings): void {
+function checkSyslog(settings: Settings, { problems, warnings }: Findings): void {
   const config = settings.build() as Config;
+  const { listeners } = config.syslog;
   const around = syslogSurroundingsOf(config);
-  for (const [i, listener] of config.syslog.listeners.entries())
+  for (const [i, listener] of listeners.entries())
     for (const problem of syslogProblems(listener, around))
       problems.push(`syslog.listeners[${i}].${problem}`);
+  if (listeners.length > 0 && !config.limits_config.allow_structured_metadata)
+    warnings.push(
+      "syslog.listeners: only label_fields of a message are kept beside its line, because limits_config.allow_structured_metadata is off",
+    );
 }
 
 function checkOrigins(settings: Settings, { problems }: Findings): void {
