@@ -52,6 +52,7 @@ try {
     ready: true,
     gateway: addressOf(port),
     services: portsOf().map(addressOf),
+    syslogPorts: services.flatMap(({ syslogPort }) => syslogPort ?? []),
   });
 } catch (error) {
   if (stopping === undefined) console.error(error.message);

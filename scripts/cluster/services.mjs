@@ -35,6 +35,7 @@ const maxLogShown = 2000;
  * - `links` ["redis", "querier-1>ingester-1"]: connections that can be cut, of all services or of one
  * - `clocks` { "ingester-3": 60000 }: how many ms a clock is ahead
  * - `flags` ["-distributor.ingestion-rate-limit-mb=1000"]: flags of every service
+ * - `syslog` "shop": distributors listen for syslog messages of this tenant
  * - `builds` { "ingester-2": "/other/checkout" }: services that run from another build
  */
 export async function planServices({ directory, root, node, freePort, plan = {} }) {
@@ -63,8 +64,11 @@ export async function planServices({ directory, root, node, freePort, plan = {} 
     S3: `http://127.0.0.1:${await wayTo("s3", s3Port)}`,
   };
   const targets = [];
-  for (const [name, target] of namesOf({ ...usualCounts, ...plan.counts }, spares))
-    targets.push({ name, target, port: await freePort(), grpcPort: await freePort() });
+  for (const [name, target] of namesOf({ ...usualCounts, ...plan.counts }, spares)) {
+    const listens = plan.syslog !== undefined && target === "distributor";
+    const syslogPort = listens ? await freePort() : undefined;
+    targets.push({ name, target, syslogPort, port: await freePort(), grpcPort: await freePort() });
+  }
   const addressesOf = (wanted) =>
     targets
       .filter(({ target }) => target === wanted)
@@ -85,10 +89,13 @@ export async function planServices({ directory, root, node, freePort, plan = {} 
       ...(via.length === 0 ? {} : { SKALD_VIA: via.join(",") }),
       ...(clocks[name] === undefined ? {} : { SKALD_CLOCK_MS: String(clocks[name]) }),
     };
+    const { syslogPort } = one;
+    const listener = { address: `127.0.0.1:${syslogPort}`, tenant: plan.syslog };
+    const listeners = syslogPort === undefined ? {} : { SYSLOG: JSON.stringify([listener]) };
     const zone = zones > 0 && target === "ingester" ? `zone-${(i % zones) + 1}` : "";
     services.push({
       ...one,
-      env: { ...env, ...wrong },
+      env: { ...env, ...wrong, ...listeners },
       execArgv: Object.keys(wrong).length === 0 ? [] : ["--import", preload],
       isSpare: spares.includes(name),
       script: join(builds[name] ?? root, "packages/skald/bundle/main.js"),
@@ -166,6 +173,11 @@ class ClusterService {
 
   get port() {
     return this.#options.port;
+  }
+
+  /** Undefined when it does not listen for syslog. */
+  get syslogPort() {
+    return this.#options.syslogPort;
   }
 
   get pid() {

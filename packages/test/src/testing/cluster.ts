@@ -11,6 +11,7 @@ export interface ClusterPlan {
   readonly zones?: number;
   readonly links?: readonly string[];
   readonly clocks?: Readonly<Record<string, number>>;
+  readonly syslog?: string;
   readonly builds?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
 }
@@ -23,6 +24,7 @@ const metricsTimeoutMs = 5000;
 interface Addresses {
   readonly gateway: string;
   readonly services: readonly string[];
+  readonly syslogPorts: readonly number[];
 }
 
 /** The cluster of `npm run cluster`, whose processes a test ends and starts. */
@@ -30,13 +32,16 @@ export class Cluster {
   readonly gateway: string;
   /** The addresses of the services. */
   readonly services: readonly string[];
+  /** The ports of the distributors for syslog, where the plan has it. */
+  readonly syslogPorts: readonly number[];
   readonly #child: ChildProcess;
   #calls = 0;
 
-  private constructor(child: ChildProcess, { gateway, services }: Addresses) {
+  private constructor(child: ChildProcess, { gateway, services, syslogPorts }: Addresses) {
     this.#child = child;
     this.gateway = gateway;
     this.services = services;
+    this.syslogPorts = syslogPorts;
   }
 
   /** Starts the cluster, with more environment variables; resolves when every service is ready. */
