@@ -183,25 +183,28 @@ async function runRange(text: string, flags: QueryFlags, session: Session): Prom
   let [count, lacking, isCut] = [0, 0, false];
   const cost = new Cost();
   let output: LogOutput | undefined;
+  let file: ParquetLines | undefined;
   for await (const page of queryRange(session.client, asked)) {
     if (page.kind === "metric") return writeMetric(page, flags, session);
     lacking += tellPage(page, flags, session);
     cost.add(page.stats);
     count += page.entries.length;
     isCut = page.isCut;
-    if (isPretty || form === "parquet") held.push(page);
+    if (form === "parquet") {
+      file ??= await ParquetLines.open();
+      await file.add(page.entries);
+    } else if (isPretty) held.push(page);
     else {
       output ??= outputOf(flags, session, false);
       tellCommon(session, output.common(page.streams));
       await session.write(output.format(page.streams, page.entries));
     }
   }
-  const entries = held.flatMap((page) => page.entries);
   if (form === "parquet") {
-    const file = await ParquetLines.open();
-    await file.add(entries);
+    file ??= await ParquetLines.open();
     await session.write(await file.finish());
   } else if (isPretty) {
+    const entries = held.flatMap((page) => page.entries);
     if (!asked.isForward) entries.reverse();
     const streams = held.flatMap((page) => page.streams);
     await session.write(outputOf(flags, session, false).format(streams, entries));
