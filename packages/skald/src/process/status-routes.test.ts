@@ -39,6 +39,7 @@ function makeStatus(
   const metrics = new Metrics();
   metrics.collectProcess(build);
   const log = createLogger({ target: { write: () => undefined } });
+  const made: string[] = [];
   const routes = statusRoutes({
     build,
     log,
@@ -46,7 +47,10 @@ function makeStatus(
     services: () => states,
     ...(unready === undefined ? {} : { unready }),
     complaints: () => complaints,
-    configYaml: (mode) => configToYaml(loaded.config, { mode }),
+    configYaml: (mode) => {
+      made.push(mode);
+      return configToYaml(loaded.config, { mode });
+    },
   });
   const ask = async (method: string, path: string, params = "", accept = ""): Promise<Asked> => {
     const route = routes.find((r) => r.path === path && r.methods.includes(method));
@@ -67,7 +71,7 @@ function makeStatus(
       text: String(answer.body ?? ""),
     };
   };
-  return { ask, log, metrics };
+  return { ask, log, metrics, made };
 }
 
 const plain = "text/plain; charset=utf-8";
@@ -148,6 +152,12 @@ describe("/config", () => {
     expect(text).toMatch(/^auth_enabled: true$/m);
     expect(text).toMatch(/^ {2}log_level: info$/m);
     expect(text).not.toContain("********");
+  });
+
+  it("is made once for each mode", async () => {
+    const { ask, made } = makeStatus();
+    for (const mode of ["", "mode=diffs", "", "mode=diff"]) await ask("GET", "/config", mode);
+    expect(made).toEqual(["full", "diffs"]);
   });
 
   it("refuses other modes", async () => {

@@ -50,11 +50,18 @@ export function statusRoutes(deps: StatusDeps): Route[] {
     const { contentType, text } = await metrics.read(request.headers.accept);
     return { status: 200, headers: { "content-type": contentType }, body: text };
   };
+  /** By mode: the configuration stays as it is, and its text takes some 10 ms to make. */
+  const configTexts = new Map<ConfigMode, string>();
+  const configText = (mode: ConfigMode) => {
+    const text = configTexts.get(mode) ?? deps.configYaml(mode);
+    configTexts.set(mode, text);
+    return text;
+  };
   return [
     get("/ready", "ready", ready),
     get("/metrics", "metrics", readMetrics),
     get("/config", "config", (request) =>
-      textResponse(200, deps.configYaml(configMode(request.params.get("mode")))),
+      textResponse(200, configText(configMode(request.params.get("mode")))),
     ),
     get("/services", "services", () => textResponse(200, formatServices(deps.services()))),
     get("/log_level", "log_level", logLevel),
