@@ -6,6 +6,9 @@ const durationBucketsSeconds: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100,
 ];
 
+/** Pause between two looks at how late the event loop is. */
+const eventLoopLookMs = 100;
+
 /**
  * The registry of one process. Names are given without the namespace: `metrics.counter("distributor_lines_received_total", ...)`
  * is `loki_distributor_lines_received_total`. Asking again for a name gives the same metric, because several services
@@ -107,7 +110,11 @@ export class Metrics {
 
   /** Adds the metrics of the process and `<namespace>_build_info`. Call once, for the process that is served. */
   collectProcess(build: BuildInfo): void {
-    collectDefaultMetrics({ register: this.#registry });
+    collectDefaultMetrics({
+      register: this.#registry,
+      // Each look at the event loop wakes the process, an idle one too.
+      eventLoopMonitoringPrecision: eventLoopLookMs,
+    });
     // Gauges with the names of counters; those without `_total` tell the same by kind.
     for (const kind of ["handles", "requests", "resources"])
       this.#registry.removeSingleMetric(`nodejs_active_${kind}_total`);

@@ -54,6 +54,19 @@ describe("StretchRecorder", () => {
     expect(longest(seen)).toMatchObject({ route: "other", tenant: "", queryHash: undefined });
   });
 
+  it("has no timer while there is no work", async () => {
+    const seen = record();
+    expect(recorder?.isLooking).toBe(false);
+    for (let times = 0; times < 2; times++) {
+      markWork("soon", "a");
+      expect(recorder?.isLooking).toBe(true);
+      block(50);
+      await until(() => recorder?.isLooking === false);
+      expect(longest(seen)).toMatchObject({ route: "soon" });
+      seen.length = 0;
+    }
+  });
+
   it("costs little for each mark", () => {
     record();
     const start = performance.now();

@@ -14,6 +14,8 @@ export interface Stretch {
 const periodMs = 20;
 /** A look that comes this much late was held up by a stretch. */
 const minLateMs = 10;
+/** After so many looks without work between them no more are made: a timer that wakes an idle process costs more than it tells. */
+const maxIdleLooks = 5;
 const unknown: Work = { route: "other", tenant: "", url: "", sinceMs: 0 };
 
 interface Work {
@@ -25,11 +27,13 @@ interface Work {
 
 /**
  * Finds out what blocks the thread it runs on. Work names itself when it begins or goes on, which costs next to nothing; a timer
- * that fires late shows that there was a stretch, and the work with the longest time until the next one named itself had it.
+ * that fires late shows that there was a stretch, and the work with the longest time until the next one named itself had it. The
+ * timer runs only while work names itself.
  */
 export class StretchRecorder {
   readonly #onStretch: (stretch: Stretch) => void;
   #timer: NodeJS.Timeout | undefined;
+  #idleLooks = 0;
   #dueMs = 0;
   #cpuMs = 0;
   #last: Work = { ...unknown };
@@ -40,19 +44,32 @@ export class StretchRecorder {
     this.#onStretch = onStretch;
   }
 
+  /** Whether a timer runs, as it does while there is work. */
+  get isLooking(): boolean {
+    return this.#timer !== undefined;
+  }
+
   start(): void {
     running = this;
-    this.#next();
-    this.#timer = setInterval(() => this.#look(), periodMs).unref();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#rest();
     if (running === this) running = undefined;
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /** See `markWork`. */
   mark(route: string, tenant: string, url: string): void {
+    this.#idleLooks = 0;
+    if (!this.isLooking) {
+      this.#timer = setInterval(() => this.#look(), periodMs).unref();
+      this.#next();
+    }
     const nowMs = performance.now();
     this.#endLast(nowMs);
     const work = this.#last;
@@ -82,7 +99,8 @@ export class StretchRecorder {
       const ms = Math.min(this.#longestMs, lateMs + periodMs, threadCpuMs() - this.#cpuMs);
       if (ms > minLateMs) this.#onStretch({ route, tenant, queryHash, ms });
     }
-    this.#next();
+    if (++this.#idleLooks > maxIdleLooks) this.#rest();
+    else this.#next();
   }
 
   #next(): void {
