@@ -7,6 +7,8 @@ const nsPerMs = 1_000_000n;
 /** Most tokens of YAML per MiB of text. Rules that people write have half as many. */
 const maxTokensPerMib = 500_000;
 const mib = 1024 * 1024;
+/** Most labels and annotations of one group; the main thread compares and sends them whenever the group changes. */
+const maxNames = 10_000;
 const noGroup: RuleGroup = {
   ...{ name: "", intervalMs: 0, queryOffsetMs: undefined, limit: 0 },
   ...{ labels: {}, rules: [] },
@@ -118,12 +120,15 @@ function isAbsent(node: Node | undefined): boolean {
 /** Turns nodes into values. Errors name their place. */
 class Reader {
   readonly #lines: LineCounter;
+  /** Labels and annotations of the group so far. */
+  #names = 0;
 
   constructor(lines: LineCounter) {
     this.#lines = lines;
   }
 
   group(node: Node): RuleGroup {
+    this.#names = 0;
     const map = this.map(node);
     const offset = map.get("query_offset");
     return {
@@ -179,7 +184,11 @@ class Reader {
 
   #texts(node: Node | undefined): Record<string, string> {
     const texts: Record<string, string> = Object.create(null);
-    for (const [name, value] of this.map(node)) texts[name] = this.#text(value);
+    const map = this.map(node);
+    this.#names += map.size;
+    if (this.#names > maxNames)
+      this.fail(node?.range[0] ?? 0, `a group has at most ${maxNames} labels and annotations`);
+    for (const [name, value] of map) texts[name] = this.#text(value);
     return { ...texts };
   }
 

@@ -84,6 +84,18 @@ rules:
     expect(() => readGroup(text)).toThrow(problem);
   });
 
+  it("takes 10,000 labels and annotations in a group", () => {
+    const half = Array.from({ length: 5000 }, (_, i) => `k${i}: v`).join();
+    const group = (labels: string) =>
+      `name: g\nlabels: {${labels}}\nrules: [{alert: A, annotations: {${half}}}]`;
+    expect(Object.keys(readGroup(group(half)).labels)).toHaveLength(5000);
+    expect(() => readGroup(group(`${half}, a: v`))).toThrow(
+      /line 3, column \d+: a group has at most 10000 labels and annotations$/,
+    );
+    const two = `groups: [{name: a, labels: {${half}, a: v}}, {name: b, labels: {${half}}}]`;
+    expect(readGroups(two)).toHaveLength(2);
+  });
+
   it.each([
     ["lists", "[".repeat(10_000), /line 1, column 100: more than 100 levels deep/],
     ["lists of lines", "- ".repeat(10_000), /line 1, column \d+: more than 100 levels deep/],
