@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { until } from "@skald/testkit";
+import { S3Server, until } from "@skald/testkit";
 import {
   binSkald,
   filesBelow,
@@ -12,9 +12,13 @@ import {
   removeFolders,
   runProgram,
   startServer,
+  waitFor,
 } from "../testing/server.js";
 
 const stores = fileURLToPath(new URL("../../../loki-store/testdata/", import.meta.url));
+const storeNames = readdirSync(stores)
+  .filter((file) => file.endsWith(".tar.gz"))
+  .map((file) => file.slice(0, -".tar.gz".length));
 
 interface Answers {
   readonly from: string;
@@ -65,6 +69,13 @@ function textsOf(streams: Answers["streams"]): string[] {
   );
 }
 
+/** The key of a file in a bucket: on disk Loki encodes the last part of the names of chunks. */
+function keyOf(file: string): string {
+  if (file.startsWith("index/")) return file;
+  const at = file.lastIndexOf("/") + 1;
+  return file.slice(0, at) + Buffer.from(file.slice(at), "base64").toString();
+}
+
 /** 0 where a temporary folder goes while it is read. */
 function countFiles(folder: string): number {
   try {
@@ -104,6 +115,43 @@ describe("skald import loki-store", () => {
     const wanted = answersOf(name);
     expect(await rowsOf(server.url, wanted)).toEqual(textsOf(wanted.streams).sort());
     await server.kill("SIGTERM");
+  });
+
+  it.each(storeNames)("brings the rows of %s to a server that runs", async (name) => {
+    const folder = makeFolder();
+    const server = await startServer(folder, ["-auth.enabled=true"]);
+    const wanted = answersOf(name);
+    expect(await rowsOf(server.url, wanted)).toEqual([]);
+    const source = unpack(name);
+    const args = ["import", "loki-store", source, "--into", join(folder, "chunks")];
+    expect(await runProgram(binSkald, args)).toMatchObject({ code: 0 });
+    const rows = textsOf(wanted.streams).sort();
+    await waitFor(async () => (await rowsOf(server.url, wanted)).length >= rows.length);
+    expect(await rowsOf(server.url, wanted)).toEqual(rows);
+    await server.kill("SIGTERM");
+  });
+
+  it("copies from bucket to bucket", async () => {
+    const name = "snappy-legacy";
+    const bucket = new S3Server();
+    const access = [
+      ...[`-s3.endpoint=${await bucket.open()}`, "-s3.force-path-style"],
+      ...[`-s3.access-key-id=${bucket.accessKeyId}`, "-s3.secret-access-key=secret"],
+    ];
+    const source = unpack(name);
+    for (const file of filesBelow(source, ""))
+      bucket.put(`loki/${keyOf(file)}`, readFileSync(join(source, file)));
+    const place = (prefix: string) => `s3://${bucket.bucket}/${prefix}`;
+    const args = ["import", "loki-store", place("loki"), "--into", place("skald"), ...access];
+    expect(await runProgram(binSkald, args)).toMatchObject({ code: 0 });
+    const again = await runProgram(binSkald, args);
+    expect(again.stdout).toContain("imported 0 rows");
+    const flags = [`-s3.buckets=${bucket.bucket}`, "-store.object-prefix=skald"];
+    const server = await startServer(makeFolder(), ["-auth.enabled=true", ...access, ...flags]);
+    const wanted = answersOf(name);
+    expect(await rowsOf(server.url, wanted)).toEqual(textsOf(wanted.streams).sort());
+    await server.kill("SIGTERM");
+    await bucket.close();
   });
 
   it("takes the tenants that are asked for", async () => {

@@ -107,6 +107,11 @@ export class S3Server {
     return this.#buckets.get(key);
   }
 
+  /** Stores an object that nobody uploads. */
+  put(key: string, body: Uint8Array): void {
+    this.#buckets.put(key, body, { headers: {}, late: 0 });
+  }
+
   /** Multipart uploads that were neither completed nor aborted. */
   get openUploads(): number {
     return this.#buckets.uploads.size;
