@@ -186,15 +186,24 @@ describe("an entry of a journal", () => {
 
 describe("a million records", () => {
   it.each([
+    ["json_lines", "{}\n", /^""$/],
     ["bulk", '{"index":{}}\n{}\n', /more than 131072 actions/],
     ["hec", '{"event":1}', /Success/],
     ["hec_raw", "x\n", /Success/],
+    ["datadog", '{"message":1},', /^{}$/],
+    ["journal", "MESSAGE=x\n\n", /^""$/],
   ] as const)("at %s have a bound, or are stored", async (name, one, wanted) => {
     const { post, ingester } = await serveDoor(name, {
       ...{ ingestion_rate_mb: 1000, ingestion_burst_size_mb: 1000 },
     });
-    ingester.push = async () => ({ refusals: [] }) as never;
-    const answer = await post(one.repeat(1_000_000));
+    let rows = 0;
+    ingester.push = async ({ batch }) => {
+      rows += batch.rowCount;
+      return { refusals: [] };
+    };
+    const records = one.repeat(1_000_000);
+    const answer = await post(name === "datadog" ? `[${records.slice(0, -1)}]` : records);
     expect(JSON.stringify(answer.body)).toMatch(wanted);
+    expect(rows).toBe(name === "bulk" ? 0 : 1_000_000);
   });
 });
