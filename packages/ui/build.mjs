@@ -37,7 +37,7 @@ const regexAlone = {
 
 /** Parts that are loaded on demand. */
 const onDemand =
-  /src.(?:(?:streams|alerts|system|welcome).(?:streams|alerts|system|welcome|sample)|explore.open-line|download.download|views.(?:table|patterns|metric)-view|chart.metric-chart)\.tsx?$|syntax.regex\.js$/;
+  /src.(?:(?:streams|alerts|system|welcome).(?:streams|alerts|system|welcome|sample)|explore.open-line|download.download|views.(?:(?:table|patterns|metric)-view|view-menu|counts-table)|chart.metric-chart)\.tsx?$|syntax.regex\.js$/;
 
 /**
  * Lets each part on demand import all that the page has at once. Files that the same parts import go into one chunk, so the first

@@ -1,10 +1,10 @@
 import { copy } from "../parts/toast.js";
 import { countable } from "../query/derive.js";
 import { addFilter, type Origin } from "../query/edit.js";
-import { draft, route, shareAddress } from "../state/explore.js";
+import { draft, oldestFirst, route, shareAddress } from "../state/explore.js";
 import type { RangeText } from "../state/range.js";
 import { answer } from "./ask.js";
-import { editQuery, setRange } from "./run.js";
+import { editQuery, runQuery, setRange } from "./run.js";
 
 /** Filters by a value that somebody clicked, and runs. */
 export function filterBy(name: string, value: string, negated: boolean, origin: Origin): void {
@@ -35,6 +35,12 @@ export function zoom(fromMs: number, toMs: number): void {
 export function zoomOut(): void {
   const last = before.pop();
   if (last !== undefined) setRange(last);
+}
+
+/** Asks for the lines in the other order of time. */
+export function turnOrder(): void {
+  oldestFirst.value = !oldestFirst.value;
+  runQuery();
 }
 
 /** The link to what is on the page, with absolute times. */

@@ -1,4 +1,5 @@
 import { call, callJson } from "./client.js";
+import { optional } from "./system.js";
 
 export interface DeleteRequest {
   readonly request_id: string;
@@ -10,8 +11,9 @@ export interface DeleteRequest {
   readonly created_at: number;
 }
 
-export async function fetchDeletes(signal?: AbortSignal): Promise<readonly DeleteRequest[]> {
-  return callJson<DeleteRequest[]>("loki/api/v1/delete", { signal });
+/** All requests; undefined where another process takes them. */
+export async function fetchDeletes(): Promise<readonly DeleteRequest[] | undefined> {
+  return optional(callJson<DeleteRequest[]>("loki/api/v1/delete"));
 }
 
 /** Asks for lines to be deleted; queries leave them out at once. Unix seconds. */

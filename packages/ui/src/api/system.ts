@@ -1,7 +1,7 @@
 import { ApiError, call, callJson } from "./client.js";
 
 /** An answer of the server, or undefined where another process has it. */
-async function optional<T>(answer: Promise<T>): Promise<T | undefined> {
+export async function optional<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
@@ -37,15 +37,15 @@ export interface Member {
   readonly tokens: readonly number[];
 }
 
-/** The rings of a cluster: their name, and the path of their page. */
+/** The rings of a cluster: their name, the path of their page, and the targets beside `all` that have it. */
 export const rings = [
-  ["ingester", "ring"],
-  ["distributor", "distributor/ring"],
-  ["compactor", "compactor/ring"],
-  ["ruler", "ruler/ring"],
-  ["scheduler", "scheduler/ring"],
-  ["index gateway", "indexgateway/ring"],
-  ["pattern ingester", "pattern/ring"],
+  ["ingester", "ring", "ingester or write"],
+  ["distributor", "distributor/ring", "distributor or write"],
+  ["compactor", "compactor/ring", "compactor or backend"],
+  ["ruler", "ruler/ring", "ruler or backend"],
+  ["scheduler", "scheduler/ring", "query-scheduler or backend"],
+  ["index gateway", "indexgateway/ring", "index-gateway or backend"],
+  ["pattern ingester", "pattern/ring", "pattern-ingester or backend"],
 ] as const;
 
 export async function fetchRing(path: string): Promise<readonly Member[] | undefined> {

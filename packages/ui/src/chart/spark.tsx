@@ -1,18 +1,19 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Span } from "../api/fields.js";
-import type { Pattern } from "../api/patterns.js";
+import type { Level } from "../api/lines.js";
 
 const slots = 44;
 const size = { width: 132, height: 26 };
 
-/** The lines of a pattern over time, in the colour of its level. */
-export function Spark(props: {
-  readonly pattern: Pattern;
-  readonly span: Span;
-  /** Parts of the range; as many as there are samples, where they are that few. */
-  readonly parts?: number;
-}) {
-  const { pattern, span, parts = slots } = props;
+interface SparkProps {
+  /** A bar for each part of the range, the newest last. */
+  readonly sums: readonly number[];
+  readonly level?: Level;
+  readonly label?: string;
+}
+
+/** A small chart of bars, in the colour of a level. */
+export function Spark({ sums, level = "info", label = "Lines over time" }: SparkProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
     const pen = canvas.current?.getContext("2d");
@@ -21,22 +22,25 @@ export function Spark(props: {
     canvas.current.width = size.width * density;
     canvas.current.height = size.height * density;
     pen.scale(density, density);
-    const name = pattern.level === "critical" ? "--critical" : `--bar-${pattern.level}`;
+    const name = level === "critical" ? "--critical" : `--bar-${level}`;
     pen.fillStyle = getComputedStyle(canvas.current).getPropertyValue(name);
-    const sums = trend(pattern, span, parts);
-    const wide = size.width / parts;
-    const most = Math.max(...sums, 1);
+    const wide = size.width / sums.length;
+    const most = Math.max(...sums) || 1;
     for (const [at, sum] of sums.entries()) {
       if (sum === 0) continue;
       const tall = Math.max(1, (sum / most) * (size.height - 2));
       pen.fillRect(at * wide, size.height - tall, Math.max(1, wide - 1), tall);
     }
-  }, [pattern, span.startNs, span.endNs, parts]);
-  return <canvas class="spark" ref={canvas} role="img" aria-label="Lines over time" />;
+  }, [sums.join(), level]);
+  return <canvas class="spark" ref={canvas} role="img" aria-label={label} />;
 }
 
-/** Lines by equal parts of the range. */
-export function trend({ samples }: Pattern, span: Span, parts = slots): number[] {
+/** Samples of Unix seconds, summed by equal parts of a range. */
+export function trend(
+  samples: readonly (readonly [number, number])[],
+  span: Span,
+  parts = slots,
+): number[] {
   const sums = new Array<number>(parts).fill(0);
   const [from, to] = [Number(span.startNs) / 1e9, Number(span.endNs) / 1e9];
   for (const [at, count] of samples) {

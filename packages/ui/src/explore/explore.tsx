@@ -16,11 +16,12 @@ import { NothingFound } from "./nothing.js";
 import { QueryBar } from "./query-bar.js";
 import { isEmpty } from "./start.js";
 import { Missing, Strip } from "./states.js";
-import { downloadOpen, Toolbar } from "./toolbar.js";
+import { countsOpen, downloadOpen, Toolbar } from "./toolbar.js";
 
 const loadWelcome = () => import("../welcome/welcome.js");
 const loadOpenLine = () => import("./open-line.js");
 const loadDownload = () => import("../download/download.js");
+const loadCounts = () => import("../views/counts-table.js");
 
 export function Explore() {
   if (isEmpty.value) return <Lazy load={loadWelcome} props={{}} />;
@@ -75,6 +76,9 @@ function ExploreScreen() {
       </div>
       {downloadOpen.value && (
         <Lazy load={loadDownload} props={{ onClose: () => (downloadOpen.value = false) }} />
+      )}
+      {countsOpen.value && (
+        <Lazy load={loadCounts} props={{ onClose: () => (countsOpen.value = false) }} />
       )}
       <p class="hidden" role="status" aria-live="polite">
         {statusText()}

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { graphBy, shareLink, zoomOut } from "../answer/clicks.js";
+import { graphBy, shareLink, turnOrder, zoomOut } from "../answer/clicks.js";
 import {
   closeLine,
   moveBy,
@@ -14,10 +14,9 @@ import {
 } from "../answer/list-state.js";
 import { clearLive, resumeLive, toggleLive } from "../answer/live.js";
 import { live } from "../answer/live-state.js";
-import { runQuery } from "../answer/run.js";
 import { copyText } from "../lines/selection.js";
 import { copy } from "../parts/toast.js";
-import { navigate, oldestFirst, raw, route, theme, wrap } from "../state/explore.js";
+import { navigate, raw, route, theme, wrap } from "../state/explore.js";
 import { runAsked } from "./cost-state.js";
 import { formatDraft, timeOpen } from "./query-bar.js";
 import { downloadOpen } from "./toolbar.js";
@@ -77,11 +76,6 @@ export const exploreKeys: readonly Key[] = [
   { keys: "Alt+F", says: "format the query", run: formatDraft },
   { keys: "Ctrl+S", says: "save the query", run: click("save") },
 ];
-
-function turnOrder(): void {
-  oldestFirst.value = !oldestFirst.value;
-  runQuery();
-}
 
 function toEnd(): void {
   if (live.peek()) resumeLive();

@@ -7,6 +7,7 @@ import { editQuery, loadingMore } from "../answer/run.js";
 import type { Level } from "../api/lines.js";
 import { formatCount, formatWhole } from "../parts/format.js";
 import { Icon, type IconName } from "../parts/icon.js";
+import { Lazy } from "../parts/lazy.js";
 import { addFilter } from "../query/edit.js";
 import { draft, navigate, oldestFirst, route, wrap } from "../state/explore.js";
 import type { View } from "../state/route.js";
@@ -17,8 +18,12 @@ const viewNames: readonly (readonly [View, string, IconName])[] = [
   ["patterns", "Patterns", "patterns"],
 ];
 
-/** Whether the window for downloads is open. */
+/** Whether the window for downloads is open, the menu of the view, and the table of counts. */
 export const downloadOpen = signal(false);
+const menuOpen = signal(false);
+export const countsOpen = signal(false);
+
+const loadMenu = () => import("../views/view-menu.js");
 
 /** Levels with their counts, how much of the answer the list has, and the views. */
 export function Toolbar() {
@@ -59,17 +64,40 @@ export function Toolbar() {
       >
         <Icon name="wrap" />
       </button>
-      <button
-        class="tool"
-        type="button"
-        id="download"
-        title="Download all that matches (D)"
-        aria-label="Download all that matches"
-        disabled={answer.value?.log === undefined}
-        onClick={() => (downloadOpen.value = true)}
-      >
-        <Icon name="download" />
-      </button>
+      <div class="end">
+        <button
+          class="tool"
+          type="button"
+          id="download"
+          title="Download all that matches (D)"
+          aria-label="Download all that matches"
+          disabled={answer.value?.log === undefined}
+          onClick={() => (downloadOpen.value = true)}
+        >
+          <Icon name="download" />
+        </button>
+        <div class="anchor">
+          <button
+            class="tool"
+            type="button"
+            title="More about the view and the selected lines"
+            aria-label="More"
+            aria-expanded={menuOpen.value}
+            onClick={() => (menuOpen.value = !menuOpen.value)}
+          >
+            <Icon name="menu" />
+          </button>
+          {menuOpen.value && (
+            <Lazy
+              load={loadMenu}
+              props={{
+                onClose: () => (menuOpen.value = false),
+                onCounts: () => (countsOpen.value = true),
+              }}
+            />
+          )}
+        </div>
+      </div>
     </div>
   );
 }

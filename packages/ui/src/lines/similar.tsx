@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { Span } from "../api/fields.js";
 import type { Line } from "../api/lines.js";
 import { fetchPatterns, type Pattern } from "../api/patterns.js";
-import { Spark } from "../chart/spark.js";
+import { Spark, trend } from "../chart/spark.js";
 import { formatWhole } from "../parts/format.js";
 import { matchesPattern, patternsOf } from "./mine.js";
 
@@ -45,7 +45,7 @@ export function Similar({ line, selector, span, shown, onStage }: SimilarProps) 
       </h2>
       <div class="tree">{pattern.pattern.replaceAll("<_>", " ··· ")}</div>
       <div class="tree">
-        <Spark pattern={pattern} span={span} />
+        <Spark sums={trend(pattern.samples, span)} level={pattern.level} />
       </div>
       <div class="bar">
         <button

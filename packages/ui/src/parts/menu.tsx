@@ -30,6 +30,10 @@ export function Menu({ onClose, children, label, class: className = "" }: MenuPr
       role="group"
       aria-label={label}
       ref={box}
+      onFocusOut={({ relatedTarget }) => {
+        const anchor = box.current?.parentElement;
+        if (relatedTarget !== null && anchor?.contains(relatedTarget as Node) === false) onClose();
+      }}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
         event.stopPropagation();

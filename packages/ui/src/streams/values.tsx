@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { editQuery } from "../answer/run.js";
 import { isAbort } from "../api/client.js";
 import { fetchVolume } from "../api/stats.js";
-import { Spark } from "../chart/spark.js";
+import { Spark, trend } from "../chart/spark.js";
 import { formatBytes } from "../parts/format.js";
 import { navigate } from "../state/explore.js";
 import { type Range, stepFor } from "../state/range.js";
@@ -65,11 +65,7 @@ export function LabelValues({ label, range }: { readonly label: string; readonly
               </button>
             </td>
             <td>
-              <Spark
-                pattern={{ pattern: value, level: "info", lines: 0, samples: points }}
-                span={now}
-                parts={partsOf(range)}
-              />
+              <Spark sums={trend(points, now, partsOf(range))} />
             </td>
             <td class="num">{formatBytes(bytes)}</td>
             <td class="num">{growthText(bytes, before)}</td>

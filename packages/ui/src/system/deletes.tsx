@@ -11,6 +11,8 @@ import { formatTime, parseTimeInput, resolveRange } from "../state/range.js";
 
 const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
+const elsewhere = "Ask a process of the target compactor, backend or all.";
+
 /** Requests to delete lines, and a way to make one after a look at what would go. */
 export function Deletes() {
   const requests = useSignal<readonly DeleteRequest[]>([]);
@@ -20,8 +22,8 @@ export function Deletes() {
   useEffect(() => {
     fetchDeletes().then(
       (found) => {
-        requests.value = found;
-        problem.value = "";
+        requests.value = found ?? [];
+        problem.value = found === undefined ? elsewhere : "";
       },
       (error: unknown) => (problem.value = message(error)),
     );

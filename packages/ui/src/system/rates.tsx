@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { fetchMetrics } from "../api/system.js";
+import { Spark } from "../chart/spark.js";
 import { formatBytes, formatCount } from "../parts/format.js";
 
 const everyMs = 5000;
@@ -68,6 +69,12 @@ export function Rates() {
           return (
             <tr key={name}>
               <td>{label}</td>
+              <td>
+                <Spark
+                  sums={pastOf(samples.value, name, isRate)}
+                  label={`${label} of the last two minutes`}
+                />
+              </td>
               <td class="num">
                 {isRate ? (seconds > 0 ? format(Math.max(0, rate)) : "…") : format(value)}
               </td>
@@ -77,4 +84,19 @@ export function Rates() {
       </tbody>
     </table>
   );
+}
+
+/** A value for each sample that the page can hold: growth by second, or the value itself. */
+function pastOf(samples: readonly Sample[], name: string, isRate: boolean): number[] {
+  const past = new Array<number>(samplesMax).fill(0);
+  const first = samplesMax - samples.length;
+  for (const [at, { at: ms, values }] of samples.entries()) {
+    const before = samples[at - 1];
+    const value = values.get(name) ?? 0;
+    if (!isRate) past[first + at] = value;
+    else if (before !== undefined)
+      past[first + at] =
+        Math.max(0, value - (before.values.get(name) ?? 0)) / ((ms - before.at) / 1000);
+  }
+  return past;
 }

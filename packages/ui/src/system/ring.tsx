@@ -7,8 +7,15 @@ const whole = 2 ** 32;
 const colors = ["--bar-info", "--q-label", "--q-function", "--q-number", "--warn", "--critical"];
 const late = 60_000;
 
+interface RingViewProps {
+  readonly name: string;
+  readonly path: string;
+  /** Where to look for the ring when this process has none. */
+  readonly targets: string;
+}
+
 /** A ring as a circle: which part of all streams each member has, and how it is. */
-export function RingView({ name, path }: { readonly name: string; readonly path: string }) {
+export function RingView({ name, path, targets }: RingViewProps) {
   const members = useSignal<readonly Member[] | undefined | null>(null);
   const asked = useSignal(0);
   useEffect(() => {
@@ -22,7 +29,7 @@ export function RingView({ name, path }: { readonly name: string; readonly path:
     return (
       <figure>
         <figcaption>
-          <b>{name}</b> <span class="dim">is of another process</span>
+          <b>{name}</b> <span class="dim">ask a process of the target {targets}</span>
         </figcaption>
       </figure>
     );

@@ -25,8 +25,8 @@ export default function System() {
       <Services />
       <h2>Rings</h2>
       <div class="rings">
-        {ringsHere().map(([name, path]) => (
-          <RingView key={path} {...{ name, path }} />
+        {ringsHere().map(([name, path, targets]) => (
+          <RingView key={path} {...{ name, path, targets }} />
         ))}
       </div>
       {config.value.deletes ? (

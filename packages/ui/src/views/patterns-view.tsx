@@ -52,7 +52,7 @@ export default function PatternsView() {
     const { span: range } = answer.value ?? {};
     if (order.value === "lines" || range === undefined) return found.value;
     return found.value.filter((pattern) => {
-      const sums = trend(pattern, range);
+      const sums = trend(pattern.samples, range);
       const half = order.value === "new" ? sums.slice(0, 22) : sums.slice(22);
       return half.every((sum) => sum === 0);
     });
@@ -91,7 +91,7 @@ export default function PatternsView() {
               <td class="num">{formatCount(pattern.lines)}</td>
               <td class={`name l-${pattern.level}`}>{pattern.level}</td>
               <td>
-                <Spark pattern={pattern} span={span} />
+                <Spark sums={trend(pattern.samples, span)} level={pattern.level} />
               </td>
               <td title={pattern.pattern}>
                 <span class="p">{marked(pattern.pattern)}</span>
