@@ -3,7 +3,8 @@
 // does not change much. A body is 5000 records, not packed; each way has the labels `app` and `host`, and all else as metadata or in the
 // line. bench/README.md has figures.
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -23,6 +24,7 @@ const apps = ["shop", "cart", "auth", "mail"];
 const ticksPerSecond = 100;
 const root = new URL("..", import.meta.url).pathname;
 const url = `http://127.0.0.1:${args.port}`;
+const syslogPort = Number(args.port) + 1;
 let nextMs = Date.now() - 6 * 3_600_000;
 
 /** Records with times that no other record has. */
@@ -133,6 +135,17 @@ const ways = {
           .join(""),
       ),
   },
+  "syslog, RFC 5424 over TCP": {
+    encode: (all) =>
+      Buffer.from(
+        all
+          .map(
+            ({ ms, app, host, level, trace, message }) =>
+              `<${level === "info" ? 14 : 11}>1 ${new Date(ms).toISOString()} ${host} ${app} - - [m trace="${trace}"] ${message}\n`,
+          )
+          .join(""),
+      ),
+  },
 };
 
 console.log("| way | bytes a record | MB of bodies per CPU-s | records per CPU-s |");
@@ -149,11 +162,15 @@ for (const name of Object.keys(ways).filter((one) => one.includes(args.only))) {
 /** What a server of its own needs for the bodies of one way. */
 async function measure(way) {
   const folder = mkdtempSync(join(tmpdir(), "skald-doors-"));
+  const config = join(folder, "skald.yaml");
+  const listener = { address: `127.0.0.1:${syslogPort}`, label_fields: ["app", "host"] };
+  const syslog = `\nsyslog: {listeners: ${JSON.stringify([listener])}}\n`;
+  writeFileSync(config, readFileSync(join(root, "bench/skald.yaml"), "utf8") + syslog);
   const server = spawn(
     builtRuntime() ?? process.execPath,
     [
       "packages/skald/bundle/main.js",
-      "-config.file=bench/skald.yaml",
+      `-config.file=${config}`,
       `-common.path-prefix=${folder}`,
       `-common.storage.filesystem.chunk-directory=${join(folder, "chunks")}`,
       `-server.http-listen-port=${args.port}`,
@@ -177,18 +194,33 @@ async function measure(way) {
   }
 }
 
-/** Sends bodies one after the other; returns their bytes. */
+/** Sends bodies one after the other, syslog over a connection; returns their bytes. */
 async function send({ path, headers = {}, encode }, bodies) {
   let bytes = 0;
+  const socket = path === undefined ? connect(syslogPort, "127.0.0.1") : undefined;
+  const wanted = (await linesStored()) + bodies * records;
   for (let i = 0; i < bodies; i++) {
     const body = encode(recordsOf());
     bytes += body.length;
+    if (socket !== undefined) {
+      await new Promise((resolve) => socket.write(body, resolve));
+      continue;
+    }
     const response = await fetch(url + path, { method: "POST", headers, body });
     const text = await response.text();
     if (!response.ok || text.includes('"errors":true'))
       throw new Error(`${path}: ${response.status} ${text}`);
   }
+  socket?.end();
+  while (socket !== undefined && (await linesStored()) < wanted)
+    await new Promise((resolve) => setTimeout(resolve, 100));
   return bytes;
+}
+
+async function linesStored() {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const counts = text.matchAll(/^loki_distributor_lines_received_total\{.*\} (\d+)$/gm);
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
 /** Processor time of all threads of the server. */
