@@ -114,6 +114,11 @@ describe("over TLS", () => {
       stderr: "",
     });
     expect(await ask("--tls-skip-verify", "--cert", cert, "--key", key)).toMatchObject({ code: 0 });
+    const named = { LOKI_CLIENT_CERT_PATH: cert, LOKI_CLIENT_KEY_PATH: key };
+    for (const trusted of [{ LOKI_CA_CERT_PATH: ca }, { LOKI_TLS_SKIP_VERIFY: "true" }]) {
+      const env = { ...named, ...trusted, SKALD_CONFIG: "/nonexistent", LOKI_ADDR: addr };
+      expect(await runProgram(binSkald, ["labels"], { env })).toMatchObject({ code: 0 });
+    }
     expect(await ask("--cert", cert, "--key", key)).toMatchObject({ code: 4 });
     expect(await ask("--ca-cert", ca, "--cert", cert)).toMatchObject({ code: 2 });
     expect(await ask("--ca-cert", "/nonexistent")).toMatchObject({ code: 2 });
