@@ -11,9 +11,11 @@ import { needs } from "@skald/testkit/needs";
 import { queryNumber, queryStreams, readMetric } from "./testing/client.js";
 import { docsCode, docsPage } from "./testing/docs-page.js";
 import {
+  binSkald,
   makeFolder,
   peakMemoryBytes,
   removeFolders,
+  runProgram,
   spawnServer,
   startServer,
   type TestServer,
@@ -47,6 +49,9 @@ afterAll(async () => {
   await removeFolders();
 });
 
+const schema =
+  "schema_config: {configs: [{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}}]}\n";
+
 function writeConfig(into: string): string {
   const path = join(into, "skald.yaml");
   const listener = (protocol: string, rest: string) =>
@@ -56,8 +61,7 @@ function writeConfig(into: string): string {
     `auth_enabled: false
 server: {log_format: json}
 limits_config: {max_entries_limit_per_query: 20000, ingestion_rate_mb: 2, ingestion_burst_size_mb: 2}
-schema_config: {configs: [{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}}]}
-syslog:
+${schema}syslog:
   listeners:
 ${listener("tcp", "labels: {via: tcp}")}${listener("udp", "labels: {via: udp}")}${listener(
   "tls",
@@ -375,6 +379,20 @@ it("refuses a peer without TLS on a port of TLS", async () => {
   socket.end("<134>1 - h secure - - - x\n");
   await untilCounted('{app="secure"}', 1);
   expect(await queryNumber(server.url, 'count_over_time({app="plain"}[1h])')).toBe(0);
+});
+
+it("takes the listeners of the documents", async () => {
+  const path = join(folder, "documented.yaml");
+  const listeners = docsCode("syslog.md", "# Syslog", {
+    ...{ "/etc/skald/cert.pem": join(folder, "cert.pem") },
+    ...{
+      "/etc/skald/key.pem": join(folder, "key.pem"),
+      "/etc/skald/ca.pem": join(folder, "ca.pem"),
+    },
+  });
+  writeFileSync(path, `common: {path_prefix: ${folder}}\n${schema}${listeners}`);
+  const found = await runProgram(binSkald, ["config", "check", path]);
+  expect(found).toMatchObject({ code: 0, stderr: "" });
 });
 
 it("does not start where a port is taken", async () => {

@@ -318,17 +318,19 @@ const docker: RecordedAgent = {
   ],
 };
 
+const datadogSettings = settingsOf("datadog", "The agent", /^ *(\w+): (\S+)$/gm);
+
 /** An agent of Datadog of version 7 (gzip), and an older one (deflate). */
 const datadog: RecordedAgent = {
   agent: "Datadog's agent",
   requests: [
     {
       method: "POST",
-      path: "/api/v2/logs",
+      path: new URL("/api/v2/logs", datadogSettings.logs_dd_url).pathname,
       headers: {
         ...json,
         "content-encoding": "gzip",
-        "dd-api-key": "0123456789abcdef0123456789abcdef",
+        "dd-api-key": String(datadogSettings.api_key),
         "dd-protocol": "agent-json",
         "dd-evp-origin": "agent",
       },
