@@ -48,6 +48,7 @@ describe("a body in pieces", () => {
     ["no piece", [], "0", null, ""],
     ["one short piece", [piece(3)], "3", null, "xxx"],
     ["one long piece", [piece(2000)], expect.any(String), "gzip", "x".repeat(2000)],
+    ["one large piece", [piece(40_000)], expect.any(String), "gzip", "x".repeat(40_000)],
   ])("tells its length when that is known: %s", async (_name, body, length, encoding, text) => {
     const { url } = await startTestServer({ routes: [route(() => body)] });
     expect(await ask(url, { "accept-encoding": "gzip" })).toEqual({ length, encoding, text });
