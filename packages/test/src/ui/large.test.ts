@@ -117,6 +117,31 @@ describe("100,000 lines", () => {
   );
 });
 
+describe("an answer of 50 MB", () => {
+  inBrowser("is shown in rows that say how much they leave out", url, async (page) => {
+    const chars = 50_000;
+    const batch = 100;
+    for (let from = 0; from < 1000; from += batch) {
+      const ns = BigInt(Date.now()) * 1_000_000n;
+      const values = Array.from({ length: batch }, (_, n) => {
+        return [String(ns + BigInt(n)), `wide ${from + n} ${"word ".repeat(chars / 5)}`] as const;
+      });
+      await push(site, [{ stream: { app: "wide" }, values }]);
+    }
+    await open(page, '{app="wide"}');
+    await untilCount(page, "1,000 newest of 1,000");
+    await rows(page).first().filter({ hasText: "wide 999 word" }).waitFor();
+    await expectFewElements(page);
+    const shown = await rows(page).first().textContent();
+    expect(shown!.length).toBeLessThan(3000);
+    expect(shown).toContain("… 49 KB, open");
+    await page.locator(".list").evaluate((list) => list.scrollTo(0, list.scrollHeight));
+    await rows(page).filter({ hasText: "wide 0 word" }).click();
+    await page.getByRole("note").filter({ hasText: "wide 0 word" }).waitFor();
+    await expectFewElements(page);
+  });
+});
+
 describe("50,000 values of a label", () => {
   inBrowser("are counted, offered and chosen from", url, async (page) => {
     await open(page, '{many=~".+"}');

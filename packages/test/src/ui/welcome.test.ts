@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect } from "@jest/globals";
 import { until } from "@skald/testkit";
 import type { Page } from "playwright-core";
+import { queryLines } from "../testing/client.js";
 import { makeFolder, removeFolders, startServer, type TestServer } from "../testing/server.js";
 import { closeBrowser, hasBrowser, inBrowser } from "../testing/ui/browser.js";
 import { editor, rows, untilCount } from "../testing/ui/page.js";
@@ -11,16 +12,21 @@ import { push } from "../testing/ui/site.js";
 const main = fileURLToPath(new URL("../../../../scripts/start.mjs", import.meta.url));
 let first: TestServer;
 let second: TestServer;
+/** A server where lines can be deleted. */
+let erasing: TestServer;
 
 beforeAll(async () => {
   if (!hasBrowser) return;
   first = await startServer(makeFolder(), [], { main });
   second = await startServer(makeFolder());
+  erasing = await startServer(makeFolder(), [
+    ...["-compactor.retention-enabled=true", "-compactor.delete-request-store=filesystem"],
+  ]);
 });
 
 afterAll(async () => {
   await closeBrowser();
-  for (const server of [first, second]) await server?.kill("SIGTERM");
+  for (const server of [first, second, erasing]) await server?.kill("SIGTERM");
   await removeFolders();
 });
 
@@ -74,6 +80,20 @@ describe("a server without logs", () => {
       const values = [[`${Date.now()}000000`, "the very first line"]] as [string, string][];
       await push(second, [{ stream: { app: "first" }, values }]);
       await rows(page).filter({ hasText: "the very first line" }).waitFor();
+    },
+  );
+
+  inBrowser(
+    "has its sample logs removed again by a click, where deletes are on",
+    () => erasing.url,
+    async (page) => {
+      await page.goto("");
+      await page.getByRole("button", { name: "Fill with sample logs" }).click();
+      await untilCount(page, "1,000 newest of 10,000");
+      await page.getByRole("button", { name: "Remove the sample logs" }).click();
+      await page.getByText("The sample logs are being deleted").waitFor();
+      await until(async () => (await queryLines(erasing.url, '{sample="true"}')).length === 0);
+      await until(async () => (await rows(page).count()) === 0);
     },
   );
 });

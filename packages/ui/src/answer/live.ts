@@ -71,13 +71,13 @@ function startLive(): void {
     },
   });
   let rate = 0;
-  let rateAt = Date.now();
+  let rateAt = performance.now();
   timer = setInterval(() => {
-    const elapsed = Date.now() - rateAt;
+    const elapsed = performance.now() - rateAt;
     if (elapsed >= rateOverMs) {
       rate = Math.round((came * 1000) / elapsed);
       came = 0;
-      rateAt = Date.now();
+      rateAt = performance.now();
     }
     const gone = mine.flush();
     const info = { rate, dropped: dropped + mine.lost, waiting: mine.waiting, broken };

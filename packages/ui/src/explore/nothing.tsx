@@ -13,12 +13,13 @@ import { removeMatcher, removeStage } from "../query/edit.js";
 import { partsOf } from "../query/parts.js";
 import { draft } from "../state/explore.js";
 
-/** Wider ranges; the first that is longer than the one that was asked is offered. */
+/** Wider ranges; the shortest that has lines is offered. */
 const wider = [
   ["now-24h", "Look at 24 hours", 1n],
   ["now-7d", "Look at 7 days", 7n],
   ["now-30d", "Look at 30 days", 30n],
 ] as const;
+type Wider = (typeof wider)[number];
 const dayNs = 24n * 3600n * 1_000_000_000n;
 
 /** Matchers that are looked at one by one when no stream has them all. */
@@ -27,12 +28,13 @@ const matchersMax = 6;
 /** What to do when no line matches: a wider range, or one filter less, with what each would have. */
 export function NothingFound({ found }: { readonly found: Answer }) {
   const here = useSignal<Holding | undefined>(undefined);
-  const wide = useSignal<Holding | undefined>(undefined);
+  const wide = useSignal<{ range: Wider; holding: Holding } | undefined>(undefined);
   const lessOne = useSignal<number | undefined>(undefined);
   const without = useSignal<readonly (Holding | undefined)[]>([]);
   const { log, span, text, range } = found;
   const lengthNs = range.toNs - range.fromNs;
-  const [back, says, days] = wider.find(([, , many]) => many * dayNs > lengthNs) ?? [];
+  const offers = wider.filter(([, , days]) => days * dayNs > lengthNs);
+  const [back, says] = wide.value?.range ?? offers[0] ?? [];
   useEffect(() => {
     here.value = wide.value = lessOne.value = undefined;
     without.value = [];
@@ -48,11 +50,7 @@ export function NothingFound({ found }: { readonly found: Answer }) {
         () => undefined,
       );
     keep(here, fetchHolding(selector, span, signal));
-    if (days !== undefined) {
-      const now = BigInt(Date.now()) * 1_000_000n;
-      const around = { startNs: String(now - days * dayNs), endNs: String(now) };
-      keep(wide, fetchHolding(selector, around, signal));
-    }
+    keep(wide, shortestWithLines(offers, selector, signal));
     if (log.stages.length > 0) {
       const less = { ...log, stages: log.stages.slice(0, -1) };
       keep(lessOne, countLines(less, span, signal));
@@ -86,7 +84,9 @@ export function NothingFound({ found }: { readonly found: Answer }) {
           <button class="button" type="button" onClick={() => setRange({ from: back, to: "now" })}>
             {says}
             {wide.value !== undefined && (
-              <span class="dim">{formatCount(wide.value.entries)} lines of these streams</span>
+              <span class="dim">
+                {formatCount(wide.value.holding.entries)} lines of these streams
+              </span>
             )}
           </button>
         )}
@@ -122,6 +122,22 @@ export function NothingFound({ found }: { readonly found: Answer }) {
       </div>
     </div>
   );
+}
+
+/** The shortest of some ranges in which a selector has lines, else the longest; undefined when there is none to look at. */
+async function shortestWithLines(
+  ranges: readonly Wider[],
+  selector: string,
+  signal: AbortSignal,
+): Promise<{ range: Wider; holding: Holding } | undefined> {
+  const now = BigInt(Date.now()) * 1_000_000n;
+  let last: { range: Wider; holding: Holding } | undefined;
+  for (const range of ranges) {
+    const around = { startNs: String(now - range[2] * dayNs), endNs: String(now) };
+    last = { range, holding: await fetchHolding(selector, around, signal) };
+    if (last.holding.entries > 0) break;
+  }
+  return last;
 }
 
 /** How many lines a query has. */

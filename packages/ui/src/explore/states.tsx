@@ -13,9 +13,9 @@ export function Strip() {
   const left = useSignal(0);
   useEffect(() => {
     if (found?.retryMs === undefined) return;
-    const until = Date.now() + found.retryMs;
+    const until = performance.now() + found.retryMs;
     const tick = () => {
-      left.value = Math.max(0, Math.ceil((until - Date.now()) / 1000));
+      left.value = Math.max(0, Math.ceil((until - performance.now()) / 1000));
     };
     tick();
     const timer = setInterval(tick, 500);

@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { isAbort } from "../api/client.js";
 import { fetchLabels } from "../api/fields.js";
-import { fetchHolding, fetchVolume } from "../api/stats.js";
+import { fetchHolding } from "../api/stats.js";
 import { formatBytes, formatCount } from "../parts/format.js";
 import { navigate, route, zone } from "../state/explore.js";
 import { describeRange, presets, type Range, resolveRange } from "../state/range.js";
+import { SingleLines } from "./single.js";
 import { growthText, spansOf } from "./spans.js";
 import { LabelValues } from "./values.js";
 
@@ -47,6 +48,7 @@ export default function Streams() {
   const sorted = [...(uses.value ?? [])].sort(
     (a, b) => rank(order.value, b) - rank(order.value, a),
   );
+  const widest = [...sorted].sort((a, b) => b.streams - a.streams)[0];
   return (
     <main class="page">
       <h1>Streams</h1>
@@ -106,6 +108,13 @@ export default function Streams() {
           </tbody>
         </table>
       )}
+      {widest !== undefined && (
+        <SingleLines
+          label={widest.name}
+          labels={sorted.map(({ name }) => name).sort()}
+          span={spansOf(range).now}
+        />
+      )}
     </main>
   );
 }
@@ -159,19 +168,14 @@ function rank(order: Order, use: LabelUse): number {
 async function labelUses(range: Range, signal: AbortSignal): Promise<LabelUse[]> {
   const { now, before } = spansOf(range);
   const labels = (await fetchLabels(undefined, now, signal)).slice(0, labelsMax);
-  const sum = async (label: string, span: typeof now) => {
-    const query = `{${label}=~".+"}`;
-    const volume = await fetchVolume({ query, label, limit: valuesMany }, span, signal);
-    return volume.reduce((total, { points }) => total + (points[0]?.[1] ?? 0), 0);
-  };
   return Promise.all(
     labels.map(async ({ name, values }) => {
-      const [bytes, earlier, holding] = await Promise.all([
-        sum(name, now),
-        sum(name, before),
-        fetchHolding(`{${name}=~".+"}`, now, signal),
+      const query = `{${name}=~".+"}`;
+      const [{ bytes, streams }, earlier] = await Promise.all([
+        fetchHolding(query, now, signal),
+        fetchHolding(query, before, signal),
       ]);
-      return { name, values, bytes, before: earlier, streams: holding.streams };
+      return { name, values, bytes, before: earlier.bytes, streams };
     }),
   );
 }
