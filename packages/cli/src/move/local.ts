@@ -108,6 +108,7 @@ function dirServer(dir: string, tenant: string, more: readonly string[]): string
   const target = [
     "-target=ingester,querier",
     "-auth.enabled=true",
+    "-querier.multi-tenant-queries-enabled=true",
     "-ingester.flush-on-shutdown=false",
   ];
   const bucket = /^s3:\/\/([^/]+)\/?(.*)$/.exec(dir);

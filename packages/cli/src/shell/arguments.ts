@@ -121,7 +121,8 @@ function textValue(
 /** Whether a word is an argument, or a flag that is declared. */
 function isKnown(word: string, flags: Flags): boolean {
   const [, name] = /^--?([\w.-]+)/.exec(word) ?? [];
-  return name === undefined || Object.hasOwn(flags, name) || name === "help" || name === "h";
+  if (name === undefined || Object.hasOwn(flags, name) || name === "help") return true;
+  return name === "h" || Object.values(flags).some(({ short }) => short === name);
 }
 
 /**

@@ -147,7 +147,11 @@ describe("--dir", () => {
     const series = await skald(["series", "{}", "--dir", chunks, "-q"]);
     expect(series.stdout).toBe('{app="kept", service_name="kept"}\n');
     expect(filesBelow(chunks, "")).toEqual(files);
-    const other = await skald(["series", "{}", "--dir", chunks, "-q", "--org-id=other"]);
-    expect(other).toMatchObject({ code: 0, stdout: "" });
+    const seriesOf = (tenant: string) =>
+      skald(["series", "{}", "--dir", chunks, "-q", "--org-id", tenant]);
+    expect(await seriesOf("other")).toMatchObject({ code: 0, stdout: "" });
+    expect(await seriesOf("fake|other")).toMatchObject({
+      ...{ code: 0, stdout: '{__tenant_id__="fake", app="kept", service_name="kept"}\n' },
+    });
   });
 });
