@@ -103,6 +103,56 @@ describe("keys", () => {
     expect(text.split("\n")).toHaveLength(3);
   });
 
+  inBrowser(
+    "are the list's again after Escape in a field, and after J on a button",
+    url,
+    async (page) => {
+      await open(page, '{app="web"}');
+      const focused = page.locator(".list:focus");
+      for (const key of ["/", "f"]) {
+        await page.keyboard.press(key);
+        await page.locator("input:focus, textarea:focus").waitFor();
+        await page.keyboard.press("Escape");
+        await focused.waitFor();
+      }
+      await page.getByRole("button", { name: "Wrap lines" }).focus();
+      await page.keyboard.press("j");
+      await focused.waitFor();
+      await page.keyboard.press("Enter");
+      const tabs = page.getByRole("tablist", { name: "About the line" });
+      await tabs.getByRole("tab", { name: "Fields" }).focus();
+      await page.keyboard.press("ArrowRight");
+      await tabs
+        .getByRole("tab", { name: "JSON", selected: true })
+        .or(tabs.getByRole("tab", { name: "Raw", selected: true }))
+        .waitFor();
+      await page.keyboard.press("Tab");
+      expect(await tabs.locator(":focus").count()).toBe(0);
+    },
+  );
+
+  inBrowser(
+    "open and close the fields where the window is narrow",
+    url,
+    async (page) => {
+      await open(page, '{app="web"}');
+      const panel = page.locator("aside.fields");
+      expect(await panel.isVisible()).toBe(false);
+      await page.keyboard.press("f");
+      await page.locator("#find-field:focus").waitFor();
+      await page.keyboard.type("status");
+      await page.keyboard.press("Escape");
+      await panel.waitFor({ state: "hidden" });
+      await page.keyboard.press("f");
+      await panel.getByRole("button", { name: /status/ }).click();
+      // A filter shows what it finds.
+      await panel.getByRole("button", { name: "Only status 500" }).click();
+      await panel.waitFor({ state: "hidden" });
+      await untilCount(page, /^(\d+) newest of \1$/);
+    },
+    { context: { viewport: { width: 390, height: 844 } } },
+  );
+
   inBrowser("reach every control in the order of the page", url, async (page) => {
     await open(page, '{app="web"}');
     await page.locator("body").focus();

@@ -188,6 +188,8 @@ describe("a tail at 20,000 lines a second", () => {
     // Its line says that the connection is there.
     await say("the start");
     await rows(page).filter({ hasText: "the start" }).waitFor();
+    // Nothing shows counts of another answer.
+    expect(await page.locator(".histogram, .legend b").count()).toBe(0);
     await flood(0);
     await until(async () => (await held(page)) === second + 1);
     await rows(page).first().click();

@@ -81,4 +81,13 @@ describe("streams", () => {
     await only.click();
     await untilCount(page, "1 newest of 1");
   });
+
+  inBrowser("are of the range of the address, also of an absolute one", url, async (page) => {
+    const to = BigInt(Date.now()) * 1_000_000n;
+    const from = to - 3_600_000_000_000n;
+    await page.goto(`ui/streams?from=${from}&to=${to}`);
+    await cellsOf(page, "app").waitFor();
+    const chosen = page.getByRole("combobox", { name: "Time range" }).locator("option:checked");
+    expect(await chosen.textContent()).toMatch(/^\d{4}-.* – /);
+  });
 });

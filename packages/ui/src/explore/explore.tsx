@@ -62,7 +62,10 @@ function ExploreScreen() {
           open={route.value.open}
           sheet={sheetOpen.value}
           onOpen={(open) => navigate({ open }, "replace")}
-          onFilter={filterBy}
+          onFilter={(...filter) => {
+            sheetOpen.value = false;
+            filterBy(...filter);
+          }}
           onGraph={graphBy}
           onRemoveSample={hasSample ? removeSample : undefined}
         />
@@ -122,7 +125,7 @@ function Answered() {
   if (answer.value?.metric !== undefined) return <Lazy load={loadMetric} props={{}} />;
   return (
     <>
-      {!chartFolded.value && <Chart />}
+      {!chartFolded.value && liveSource.value === undefined && <Chart />}
       <Toolbar />
       <Pins />
       {view === "table" ? (

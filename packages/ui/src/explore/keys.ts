@@ -14,6 +14,7 @@ import {
 } from "../answer/list-state.js";
 import { clearLive, resumeLive, toggleLive } from "../answer/live.js";
 import { live } from "../answer/live-state.js";
+import { sheetOpen } from "../answer/panel-state.js";
 import { copyText } from "../lines/selection.js";
 import { copy } from "../parts/toast.js";
 import { navigate, raw, route, theme, wrap } from "../state/explore.js";
@@ -37,18 +38,18 @@ const click = (id: string) => () => document.getElementById(id)?.click();
 /** All keys of Explore. None counts while someone types. */
 export const exploreKeys: readonly Key[] = [
   { keys: "/", says: "go to the query", run: focus("query") },
-  { keys: "F", says: "find a field", run: focus("find-field") },
+  { keys: "F", says: "find a field", run: findField },
   { keys: "T", says: "time range", run: () => (timeOpen.value = !timeOpen.value) },
   { keys: "L", says: "live", run: toggleLive },
   { keys: "End", says: "the last line; live goes on", run: toEnd },
-  { keys: "J", says: "next line", run: () => moveBy(1) },
-  { keys: "K", says: "line before", run: () => moveBy(-1) },
-  { keys: "Shift+J", says: "select one more line", run: () => moveBy(1, true) },
-  { keys: "Shift+K", says: "select one line before", run: () => moveBy(-1, true) },
+  { keys: "J", says: "next line", run: () => step(1) },
+  { keys: "K", says: "line before", run: () => step(-1) },
+  { keys: "Shift+J", says: "select one more line", run: () => step(1, true) },
+  { keys: "Shift+K", says: "select one line before", run: () => step(-1, true) },
   { keys: "Ctrl+A", says: "select all lines that are loaded", run: selectAll },
   { keys: "Ctrl+C", says: "copy the selected lines", run: copySelected },
   { keys: "Enter", says: "open the line", run: () => openRow(selection.at) },
-  { keys: "Esc", says: "close", run: () => opened.peek() !== undefined && closeLine() },
+  { keys: "Esc", says: "close; from a field: back to the lines", run: leave },
   { keys: "C", says: "context of the line; live: clear", run: showContext },
   { keys: "+", says: "only lines with the value in focus", run: filterFocused("Only") },
   { keys: "-", says: "only lines without it", run: filterFocused("Not") },
@@ -76,6 +77,35 @@ export const exploreKeys: readonly Key[] = [
   { keys: "Alt+F", says: "format the query", run: formatDraft },
   { keys: "Ctrl+S", says: "save the query", run: click("save") },
 ];
+
+/** Goes to another line; from then on keys are the list's, so that Enter opens the line and presses no button. */
+function step(by: number, extend = false): void {
+  if (document.activeElement?.closest(".detail") == null) focusList();
+  moveBy(by, extend);
+}
+
+function focusList(): void {
+  document.querySelector<HTMLElement>(".list")?.focus();
+}
+
+/** Goes to the field that finds fields; where the window is narrow they are in a sheet. */
+function findField(): void {
+  const field = document.getElementById("find-field");
+  if (field?.offsetParent === null) sheetOpen.value = true;
+  requestAnimationFrame(() => field?.focus());
+}
+
+/** Closes what is open, the last first. From a field it leads back to the lines, whose keys count again. */
+function leave(): void {
+  const from = document.activeElement;
+  if (sheetOpen.peek()) sheetOpen.value = false;
+  else if (!isTyping(from)) {
+    if (opened.peek() !== undefined) closeLine();
+    return;
+  }
+  if (from instanceof HTMLElement) from.blur();
+  focusList();
+}
 
 function toEnd(): void {
   if (live.peek()) resumeLive();
@@ -138,7 +168,7 @@ export function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented) return;
   const typing = isTyping(event.target);
   const name = nameOf(event);
-  if (typing && !/^(?:Ctrl\+(?:S|Enter)|Alt\+)/.test(name)) return;
+  if (typing && !/^(?:Ctrl\+(?:S|Enter)|Alt\+|Esc$)/.test(name)) return;
   if (document.querySelector('[role="dialog"]') !== null) return;
   const explore = route.peek().screen === "explore" ? exploreKeys : [];
   const all = [...everywhereKeys, ...explore];

@@ -43,6 +43,7 @@ export default function OpenLine() {
             selector={selectorText(found.log)}
             span={found.span}
             shown={shownLines}
+            isMined={config.value.patterns}
             onStage={(stage) => editQuery(addStage(draft.peek(), stage))}
           />
         )

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { answer, grown, histogram } from "../answer/ask.js";
-import { hidden, source } from "../answer/list-state.js";
+import { hidden, liveSource, source } from "../answer/list-state.js";
 import { liveInfo, resumeLive } from "../answer/live.js";
 import { live, livePause } from "../answer/live-state.js";
 import { editQuery, loadingMore } from "../answer/run.js";
@@ -85,7 +85,7 @@ export function Toolbar() {
             aria-expanded={menuOpen.value}
             onClick={() => (menuOpen.value = !menuOpen.value)}
           >
-            <Icon name="menu" />
+            <Icon name="more" />
           </button>
           {menuOpen.value && (
             <Lazy
@@ -124,6 +124,8 @@ function LiveState() {
 
 function Legend() {
   const counts = histogram.value?.counts;
+  // A live view has other lines than those that were counted.
+  const isCounted = liveSource.value === undefined;
   const toggle = (level: Level, alone: boolean) => {
     if (alone) {
       const wanted = { name: "detected_level", value: level, negated: false };
@@ -145,7 +147,7 @@ function Legend() {
         >
           <i class={`bg-${level}`} />
           {level}
-          <b>{formatCount(row.reduce((sum, count) => sum + count, 0))}</b>
+          {isCounted && <b>{formatCount(row.reduce((sum, count) => sum + count, 0))}</b>}
         </button>
       ))}
     </div>

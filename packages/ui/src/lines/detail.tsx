@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { Icon } from "../parts/icon.js";
+import { onTabKey } from "../parts/tabs.js";
 import { copy } from "../parts/toast.js";
 import { formatTime, type Zone } from "../state/range.js";
 import { runsOf } from "./ansi.js";
@@ -74,7 +75,7 @@ export function Detail(props: DetailProps) {
             text={message === "" ? line.text.slice(0, shownMax) : message.slice(0, shownMax)}
           />
         </div>
-        <div class="tabs" role="tablist" aria-label="About the line">
+        <div class="tabs" role="tablist" aria-label="About the line" onKeyDown={onTabKey}>
           {tabs.map(([name, label]) => (
             <button
               key={name}
@@ -82,6 +83,7 @@ export function Detail(props: DetailProps) {
               role="tab"
               id={`tab-${name}`}
               aria-selected={tab === name}
+              tabIndex={tab === name ? 0 : -1}
               aria-controls="detail-content"
               onClick={() => onTab(name)}
             >

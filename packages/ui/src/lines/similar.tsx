@@ -13,24 +13,25 @@ interface SimilarProps {
   readonly selector: string;
   readonly span: Span;
   readonly shown: () => readonly Line[];
+  /** Whether the server mines patterns. */
+  readonly isMined: boolean;
   /** Adds a stage to the query. */
   readonly onStage: (stage: string) => void;
 }
 
 /** How many lines look like one, and when. */
-export function Similar({ line, selector, span, shown, onStage }: SimilarProps) {
+export function Similar({ line, selector, span, shown, isMined, onStage }: SimilarProps) {
   const found = useSignal<Pattern | null | undefined>(undefined);
-  const isMined = useSignal(true);
   useEffect(() => {
     const asked = new AbortController();
     const pick = (patterns: readonly Pattern[]) => {
       found.value = patterns.find(({ pattern }) => matchesPattern(pattern, line.text)) ?? null;
     };
-    fetchPatterns(selector, span, asked.signal).then(
-      (patterns) => {
-        isMined.value = patterns !== undefined;
-        pick(patterns ?? patternsOf(shown()));
-      },
+    const mined = isMined
+      ? fetchPatterns(selector, span, asked.signal)
+      : Promise.resolve(undefined);
+    mined.then(
+      (patterns) => pick(patterns ?? patternsOf(shown())),
       () => pick(patternsOf(shown())),
     );
     return () => asked.abort();
@@ -41,7 +42,7 @@ export function Similar({ line, selector, span, shown, onStage }: SimilarProps) 
   return (
     <div class="context">
       <h2>
-        {formatWhole(pattern.lines)} lines look like this{isMined.value ? "" : ", of those on show"}
+        {formatWhole(pattern.lines)} lines look like this{isMined ? "" : ", of those on show"}
       </h2>
       <div class="tree">{pattern.pattern.replaceAll("<_>", " ··· ")}</div>
       <div class="tree">

@@ -44,6 +44,7 @@ export default function Streams() {
     );
     return () => asked.abort();
   }, [from, to, route.value.tenant]);
+  const isPreset = to === "now" && presets.some((preset) => from === `now-${preset}`);
   const total = Math.max(1, ...(uses.value ?? []).map(({ bytes }) => bytes));
   const sorted = [...(uses.value ?? [])].sort(
     (a, b) => rank(order.value, b) - rank(order.value, a),
@@ -58,8 +59,11 @@ export default function Streams() {
           aria-label="Time range"
           onChange={(event) => navigate({ from: `now-${event.currentTarget.value}`, to: "now" })}
         >
+          {!isPreset && (
+            <option selected>{describeRange({ from, to }, zone.value, Date.now())}</option>
+          )}
           {presets.map((preset) => (
-            <option value={preset} key={preset} selected={from === `now-${preset}`}>
+            <option value={preset} key={preset} selected={isPreset && from === `now-${preset}`}>
               {describeRange({ from: `now-${preset}`, to: "now" }, zone.value, 0)}
             </option>
           ))}

@@ -69,7 +69,7 @@ export function Rates() {
           return (
             <tr key={name}>
               <td>{label}</td>
-              <td>
+              <td class="not-phone">
                 <Spark
                   sums={pastOf(samples.value, name, isRate)}
                   label={`${label} of the last two minutes`}

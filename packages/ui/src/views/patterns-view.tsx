@@ -11,11 +11,13 @@ import { patternsOf } from "../lines/mine.js";
 import { formatCount, formatWhole } from "../parts/format.js";
 import { selectorText } from "../query/derive.js";
 import { addStage } from "../query/edit.js";
+import { config } from "../state/config.js";
 import { draft } from "../state/explore.js";
 
 const orders = { lines: "lines", new: "new", gone: "gone" } as const;
 type Order = keyof typeof orders;
 const shownMax = 200;
+const noPatterns = Promise.resolve(undefined);
 
 /** Lines by their pattern: how many, when, and a way to see only them or all others. */
 export default function PatternsView() {
@@ -31,7 +33,9 @@ export default function PatternsView() {
       found.value = patternsOf(shownLines());
       note.value = `${why}: these are of the ${formatWhole(shownLines().length)} lines on show.`;
     };
-    fetchPatterns(selectorText(log), span, asked.signal).then(
+    const isMined = config.peek().patterns;
+    const mined = isMined ? fetchPatterns(selectorText(log), span, asked.signal) : noPatterns;
+    mined.then(
       (patterns) => {
         if (patterns === undefined)
           return fromShown("This server mines no patterns (pattern_ingester.enabled)");

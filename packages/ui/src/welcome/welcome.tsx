@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { addressOf } from "../api/client.js";
 import { fetchLabels } from "../api/fields.js";
 import { beginWithData } from "../explore/start.js";
+import { onTabKey } from "../parts/tabs.js";
 import { copy } from "../parts/toast.js";
 import { tenant } from "../state/explore.js";
 import { sendSample } from "./sample.js";
@@ -48,7 +49,7 @@ export default function Welcome() {
           Skald listens here. Point any agent that speaks to Loki or OpenTelemetry at this address;
           lines appear on this page as they come.
         </p>
-        <div class="ways" role="tablist" aria-label="Ways to send">
+        <div class="ways" role="tablist" aria-label="Ways to send" onKeyDown={onTabKey}>
           {ways.map(([name], at) => (
             <button
               key={name}
@@ -56,6 +57,7 @@ export default function Welcome() {
               type="button"
               role="tab"
               aria-selected={way.value === at}
+              tabIndex={way.value === at ? 0 : -1}
               onClick={() => (way.value = at)}
             >
               {name}
