@@ -204,17 +204,24 @@ function asPushed(metadata: LabelSet, labels: LabelSet): LabelSet {
 
 type Range = { readonly fromNs: bigint; readonly toNs: bigint };
 
+/** The names of labels in a range, asked day by day, because servers limit how long a query may be. */
 async function labelNames(
   client: Client,
   { fromNs, toNs }: Range,
   query?: string,
 ): Promise<string[]> {
-  const params = { start: `${fromNs}`, end: `${toNs}`, query };
-  const { data } = await client.json<{ readonly data?: string[] | null }>(
-    "/loki/api/v1/labels",
-    params,
-  );
-  return data ?? [];
+  const names = new Set<string>();
+  for (let at = fromNs; at < toNs; at += dayNs) {
+    const end = at + dayNs < toNs ? at + dayNs : toNs;
+    const params = { start: `${at}`, end: `${end}`, query };
+    const { data } = await client.json<LabelAnswer>("/loki/api/v1/labels", params);
+    for (const name of data ?? []) names.add(name);
+  }
+  return [...names];
+}
+
+interface LabelAnswer {
+  readonly data?: readonly string[] | null;
 }
 
 /** A selector of all streams: servers refuse one without a value that is asked for. */
@@ -226,6 +233,7 @@ async function everything(client: Client, range: Range): Promise<string> {
 }
 
 const hourNs = 3_600_000_000_000n;
+const dayNs = 24n * hourNs;
 
 /** Counts the lines of each stream and hour on both sides; says what differs. */
 async function compare(
