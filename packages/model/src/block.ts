@@ -78,6 +78,11 @@ export interface BlockFacts {
 export interface FieldFacts {
   /** Names of labels that have a column. */
   readonly names: readonly string[];
+  /**
+   * Whether each regular row has a value under a name, and it is also what the parser finds when it is asked for the key that is
+   * spelled like the name. (A key that is not found makes an empty label, which a comparison of numbers cannot read.)
+   */
+  isKeyed(name: string): boolean;
   /** How the lines of a stream are parsed: one of `fieldFamily`. The columns say nothing of another parser. */
   familyOf(stream: number): number;
   /** Rows that only the parser may judge. */

@@ -31,7 +31,19 @@ const stage = fc.oneof(
   fc.constantFrom('|= "a"', '!= "x"', '|~ "e.*r"'),
   { weight: 1, arbitrary: fc.constantFrom('| label_format a="{{.b}}"', "| drop a", "| keep b") },
 );
-const parser = fc.constantFrom("json", "json", "json", "logfmt", "logfmt", "logfmt --strict");
+const parser = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom("json", "json", "json", "logfmt", "logfmt") },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom("json", "logfmt"),
+        fc.uniqueArray(name, { minLength: 1, maxLength: 4 }),
+      )
+      .map(([kind, keys]) => `${kind} ${keys.map((key) => `${key}="${key}"`).join(", ")}`),
+  },
+  fc.constantFrom("logfmt --strict", "json a, b", "logfmt a, level", 'json a="b"', 'json x="a.b"'),
+);
 const selected = fc.oneof(
   fc.tuple(fc.constant("count_over_time"), fc.constant("")),
   fc.tuple(
@@ -80,15 +92,25 @@ const broken = fc.tuple(line, fc.nat(), fc.nat(255)).map(([whole, at, byte]) => 
   if (bytes.length > 0) bytes[at % bytes.length] = byte;
   return bytes;
 });
-/** Most rows are as a merge meets them: well formed, with names that clash with nothing. */
-const rows = fc.constantFrom(0, 0, 0, 0.2, 1).chain((oddShare) => {
+/** Most rows are as a merge meets them: well formed, with names that clash with nothing. All rows may have some names. */
+const rows = fc.tuple(fc.constantFrom(0, 0, 0, 0.2, 1), fc.subarray(names)).chain((chosen) => {
+  const [oddShare, everywhere] = chosen;
   const isOdd = fc.integer({ min: 1, max: 100 }).map((at) => at <= oddShare * 100);
   const whole = fc.oneof(
     fc
-      .dictionary(name, fc.oneof(value, fc.integer(), fc.boolean(), fc.constant(null)))
-      .map((fields) => JSON.stringify(fields)),
+      .dictionary(
+        name,
+        fc.oneof(
+          ...[value, value, fc.integer(), fc.boolean(), fc.constant(null)],
+          ...[fc.constant([1]), fc.dictionary(name, value, { maxKeys: 2 })],
+        ),
+      )
+      .map((fields) =>
+        JSON.stringify({ ...Object.fromEntries(everywhere.map((n) => [n, 7])), ...fields }),
+      ),
     fc
       .array(fc.tuple(name, value), { maxLength: 5 })
+      .map((pairs) => [...everywhere.map((n) => [n, 7]), ...pairs])
       .map((pairs) => pairs.map(([key, text]) => `${key}=${JSON.stringify(text)}`).join(" ")),
   );
   return fc.array(

@@ -62,7 +62,7 @@ export class FieldSeries {
 function wantedFields({ stages, unwrap, grouping, extract, mode }: LeafPlan) {
   if (grouping === undefined || grouping.without || extract !== "needed" || mode === "bytes")
     return undefined;
-  const parser = stages.find(isPlainParser);
+  const parser = stages.find(isColumnParser);
   const names = new Set(grouping.labels);
   const before = new Set<string>();
   let isParsed = false;
@@ -80,8 +80,9 @@ function wantedFields({ stages, unwrap, grouping, extract, mode }: LeafPlan) {
   }
   for (const name of [errorLabel, errorDetailsLabel]) names.delete(name);
   const isOdd = (name: string) => before.has(name) || name.endsWith(extractedSuffix);
-  if (parser === undefined || names.size === 0 || [...names].some(isOdd)) return undefined;
-  return { parser, names: [...names] };
+  if (parser === undefined || [...names].some(isOdd)) return undefined;
+  const found = [...names].filter((name) => finds(parser, name));
+  return found.length === 0 ? undefined : { parser, names: found };
 }
 
 /**
@@ -89,7 +90,7 @@ function wantedFields({ stages, unwrap, grouping, extract, mode }: LeafPlan) {
  * refuses has no place in the answer, whatever the other stages do; what is left goes through all stages.
  */
 export class FieldFilter {
-  readonly #parser: PlainParser;
+  readonly #parser: ColumnParser;
   readonly #filters: readonly LabelFilterStage[];
   readonly #check: (() => void) | undefined;
   /** What can be asked of blocks with columns of some names, the last that were met. */
@@ -98,7 +99,7 @@ export class FieldFilter {
     | undefined;
 
   private constructor(
-    parser: PlainParser,
+    parser: ColumnParser,
     filters: readonly LabelFilterStage[],
     check?: () => void,
   ) {
@@ -111,11 +112,12 @@ export class FieldFilter {
   static of(stages: readonly Stage[], check?: () => void): FieldFilter | undefined {
     const at = stages.findIndex((stage) => stage.kind !== "line_filter" && !isFilter(stage));
     const parser = stages[at];
-    if (parser === undefined || !isPlainParser(parser)) return undefined;
+    if (parser === undefined || !isColumnParser(parser)) return undefined;
     const before = new Set(
       stages.slice(0, at).flatMap((stage) => (isFilter(stage) ? filterNames(stage.filter) : [])),
     );
-    const isOdd = (name: string) => before.has(name) || name.endsWith(extractedSuffix);
+    const isOdd = (name: string) =>
+      before.has(name) || name.endsWith(extractedSuffix) || !finds(parser, name);
     const behind = stages.slice(at + 1);
     const end = behind.findIndex((stage) => !factsOf(stage).filters);
     const filters = (end < 0 ? behind : behind.slice(0, end))
@@ -187,14 +189,19 @@ class FieldColumns {
   /** Labels that a regular row may get from its line. */
   readonly names: readonly string[];
   readonly #family: number;
+  /** The parser finds the values of keys. */
+  readonly #isKeyed: boolean;
 
-  constructor(parser: PlainParser, names: readonly string[]) {
+  constructor(parser: ColumnParser, names: readonly string[]) {
     this.names = names;
     this.#family = fieldFamily[parser.kind];
+    this.#isKeyed = parser.extractions.length > 0;
   }
 
   /** Whether the columns say what the parser finds in the lines of all these streams. */
   areOf(fields: FieldFacts, streams: Iterable<number>): boolean {
+    const isOther = (name: string) => fields.names.includes(name) && !fields.isKeyed(name);
+    if (this.#isKeyed && this.names.some(isOther)) return false;
     for (const stream of streams) if (fields.familyOf(stream) !== this.#family) return false;
     return true;
   }
@@ -228,13 +235,18 @@ class FieldColumns {
   }
 }
 
-/** A parser whose results columns hold. */
-type PlainParser = JsonStage | LogfmtStage;
+/** A parser whose results columns hold: one without arguments, or with keys that are spelled like their labels. */
+type ColumnParser = JsonStage | LogfmtStage;
 
-function isPlainParser(stage: Stage): stage is PlainParser {
-  if (stage.kind === "json") return stage.extractions.length === 0;
-  if (stage.kind !== "logfmt") return false;
-  return stage.extractions.length === 0 && !stage.strict && !stage.keepEmpty;
+function isColumnParser(stage: Stage): stage is ColumnParser {
+  if (stage.kind !== "json" && stage.kind !== "logfmt") return false;
+  if (stage.kind === "logfmt" && (stage.strict || stage.keepEmpty)) return false;
+  return stage.extractions.every(({ label, path }) => path === label);
+}
+
+/** Whether a parser may find a label. */
+function finds({ extractions }: ColumnParser, name: string): boolean {
+  return extractions.length === 0 || extractions.some(({ label }) => label === name);
 }
 
 /** The streams of the selected rows. */

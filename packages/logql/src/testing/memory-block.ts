@@ -1,4 +1,10 @@
-import { fieldColumns, fieldKind, scanJsonFields, scanLogfmtFields } from "@skald/kernels";
+import {
+  fieldColumns,
+  fieldKind,
+  scanJsonFields,
+  scanJsonKeys,
+  scanLogfmtFields,
+} from "@skald/kernels";
 import {
   type Block,
   type BlockFacts,
@@ -119,8 +125,27 @@ function fieldsOf(
     });
     if (values.some((value) => value !== "")) columns.set(name, columnOf(values, dictionaryMax));
   }
+  const keys = fieldColumns(names.length, rows);
+  if (parser === "json") scanJsonKeys(bytes, offsets, selection, names, keys, { enough: 0 });
+  else {
+    const options = { strict: false, keepEmpty: true, lastWins: true, enough: 0 };
+    scanLogfmtFields(bytes, offsets, selection, names, keys, options);
+  }
+  const textAt = ({ kind, start, length }: typeof keys, place: number) =>
+    kind[place] === fieldKind.absent || length[place] === 0
+      ? ""
+      : `${start[place]} ${length[place]}`;
+  const keyed = names.filter((_, f) =>
+    Array.from(selection.rows).every((row) => {
+      const place = f * rows + row;
+      const own = textAt(found, place);
+      return isOdd(row) || (keys.isRead[row] === 1 && own !== "" && textAt(keys, place) === own);
+    }),
+  );
   const family = fieldFamily[parser];
-  return { facts: { names, familyOf: () => family, irregular: { count, words } }, columns };
+  const isKeyed = (name: string) => keyed.includes(name);
+  const facts = { names, isKeyed, familyOf: () => family, irregular: { count, words } };
+  return { facts, columns };
 }
 
 /** What a merged segment knows of lines. */

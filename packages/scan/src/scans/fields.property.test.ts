@@ -42,7 +42,10 @@ function logAnswer(query: string, limit: number, source: Source, mask: object): 
   return { rows: rowsOf(plan, [partial]), labels: mergeLogPartials(plan, [partial]).labels };
 }
 
-const logs = ["json", "logfmt"].flatMap((parser) => [
+const keys = ["level", "status", "took"].map((key) => `${key}="${key}"`).join(", ");
+const parsers = ["json", "logfmt", `json ${keys}`, `logfmt ${keys}`];
+
+const logs = parsers.flatMap((parser) => [
   `{app=~".+"} | ${parser} | status >= 500`,
   `{app=~".+"} | ${parser} | status = "500" | took > 90 | http_code = "1"`,
   `{app=~".+"} |= "x" | ${parser} | level="info" or status="500"`,
@@ -51,7 +54,7 @@ const logs = ["json", "logfmt"].flatMap((parser) => [
   `{app=~".+"} | ${parser} | level="none"`,
 ]);
 
-const parsed = ["json", "logfmt"].flatMap((parser) => [
+const parsed = parsers.flatMap((parser) => [
   `sum by (level) (count_over_time({app=~".+"} | ${parser} [100ms]))`,
   `sum by (level, app) (count_over_time({app=~".+"} | ${parser} | status >= 500 [100ms]))`,
   `sum(count_over_time({app=~".+"} | ${parser} | status >= 500 | took > 20 [100ms]))`,
@@ -112,7 +115,11 @@ it("queries over merged segments with fields answer as they do without", () => {
 
 describe("a query of fields that are columns", () => {
   const rows = Array.from({ length: 60 }, (_, i) =>
-    row("a", i, `{"level":"${i % 3 ? "info" : "warn"}","n":${i},"pad":"${"p".repeat(9000)}"}`),
+    row(
+      "a",
+      i,
+      `{"level":"${i % 3 ? "info" : "warn"}","n":${i},"pad":"${"p".repeat(9000)}","o":{"n":1}}`,
+    ),
   );
   const merged = openSegmentFile(
     mergeWithFields(makeSegment(directory.path, rows, { id: "whole" })),
@@ -123,6 +130,11 @@ describe("a query of fields that are columns", () => {
     ['sum by (level) (count_over_time({app="a"} | json [1s]))', true],
     ['sum by (level, app) (count_over_time({app="a"} | json | n > 7 [1s]))', true],
     ['max_over_time({app="a"} | json | unwrap n [1s]) by (level)', true],
+    ['sum by (level) (count_over_time({app="a"} | json level="level" [1s]))', true],
+    ['sum by (level) (count_over_time({app="a"} | json n="n", level | n > 7 [1s]))', true],
+    ['sum by (level) (count_over_time({app="a"} | json level="n" [1s]))', false],
+    ['sum by (o_n) (count_over_time({app="a"} | json [1s]))', true],
+    ['sum by (o_n) (count_over_time({app="a"} | json o_n="o_n" [1s]))', false],
     ['sum by (level) (count_over_time({app="a"} | logfmt [1s]))', false],
     ['sum by (other) (count_over_time({app="a"} | json [1s]))', false],
     ['sum by (level) (bytes_over_time({app="a"} | json [1s]))', false],
@@ -139,6 +151,8 @@ describe("a query of fields that are columns", () => {
   it.each([
     ['{app="a"} | json | n > 57', 2],
     ['{app="a"} | json | n = "99"', 0],
+    ['{app="a"} | json n="n" | n > 57', 2],
+    ['{app="a"} | json level="level" | n > 57', 60],
     ['{app="a"} | json | n > 57 | pad="q" | drop n | n > 1', 2],
     ['{app="a"} | json | n >= 0', 60],
     ['{app="a"} | logfmt | n > 57', 60],

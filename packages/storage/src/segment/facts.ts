@@ -47,7 +47,7 @@ export function readFacts(sections: SectionReader, shape: SegmentShape): Segment
 function readFields(
   sections: SectionReader,
   { blockCount, streamCount }: SegmentShape,
-  places: BlockPlaces,
+  rowPlaces: BlockPlaces,
 ): (block: number) => FieldFacts | undefined {
   const names = sections.texts(section.fieldNames);
   const families = sections.codes(section.fieldFamilies, 0, fieldFamily.logfmt + 1);
@@ -55,12 +55,18 @@ function readFields(
   if (families.length !== streamCount || covered.length !== blockCount)
     throw internal("index has fields of other streams or blocks");
   const rows = sections.numbers(section.fieldIrregular);
-  const irregular = decodeSet(rows, setKinds.containing, places);
+  const irregular = decodeSet(rows, setKinds.containing, rowPlaces);
+  const keyed = sections.has(section.fieldKeys) ? sections.numbers(section.fieldKeys) : undefined;
+  if (keyed !== undefined && keyed.length !== blockCount)
+    throw internal("index has keys of other blocks");
+  const places = new Map(names.map((name, field) => [name, field]));
   const familyOf = (stream: number) => families[stream]!;
-  return (block) =>
-    covered[block] === 0
-      ? undefined
-      : { names, familyOf, irregular: rowSetOf(irregular, block, places) };
+  return (block) => {
+    if (covered[block] === 0) return undefined;
+    const bits = keyed?.[block] ?? 0;
+    const isKeyed = (name: string) => ((bits >>> (places.get(name) ?? 31)) & 1) === 1;
+    return { names, isKeyed, familyOf, irregular: rowSetOf(irregular, block, rowPlaces) };
+  };
 }
 
 function rowSetOf({ words, counts }: DecodedSet, block: number, places: BlockPlaces): RowSet {

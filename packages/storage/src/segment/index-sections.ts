@@ -77,6 +77,7 @@ export const section = {
   fieldCrcs: 59,
   fieldDictionaries: 60,
   fieldDictionaryCrcs: 61,
+  fieldKeys: 62,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

@@ -224,7 +224,7 @@ function checkRowSets({ facts, rowCount, lines }: Block): void {
 function checkFields({ facts, runs, rowCount, lines, field }: Block): void {
   const fields = facts?.fields;
   if (fields === undefined) return;
-  const { names, familyOf, irregular } = fields;
+  const { names, isKeyed, familyOf, irregular } = fields;
   const found = new FieldFinder(names, familyOf).find({ runs, rowCount, lines: lines() });
   for (let row = 0; row < rowCount; row++) {
     if (((irregular.words[row >> 5]! >>> (row & 31)) & 1) !== found.isIrregular[row])
@@ -234,6 +234,8 @@ function checkFields({ facts, runs, rowCount, lines, field }: Block): void {
     const column = field?.(name);
     if (!isSameColumn(column && asBytes(column), found.columns[i]))
       throw internal(`the column of field ${name} is not that of the lines`);
+    if (isKeyed(name) && ((found.keyed >>> i) & 1) === 0)
+      throw internal(`the column of field ${name} is not that of its key`);
   }
 }
 

@@ -96,6 +96,31 @@ describe("columns of fields", () => {
     expect(damageOf(path)).toEqual([]);
   });
 
+  it.each([
+    ["n", true, '{"n":1}'],
+    ["n", true, '{"a_b":{"n":2},"n":1}'],
+    ["n", false, '{"n":[1]}'],
+    ["n", false, '{"n":{"x":1}}'],
+    ["n", false, '{"n":null}'],
+    ["n", false, '{"x":1}'],
+    ["n", false, '{"n":[1],"n":1}'],
+    ["a_b", true, '{"a_b":1}'],
+    ["a_b", false, '{"a":{"b":1}}'],
+    ["a_b", false, '{"a.b":1}'],
+    ["n", true, "n=1"],
+    ["n", false, "n=1 n=2"],
+    ["n", false, "x=1"],
+    ["a_b", true, "a.b=1"],
+  ])("are those of the key %s: %s, with a row like %s", (name, isKeyed, line) => {
+    const usual = line.startsWith("{") ? '{"n":1,"a_b":1,"odd":' : "n=1 a_b=1 odd=";
+    const end = line.startsWith("{") ? "}" : "";
+    const lines = rows(300, (i) => (i === 7 ? line : `${usual}${i % 5}${end}`));
+    const fields = merge(lines, 1).facts(0)?.fields;
+    expect(fields?.names).toContain(name);
+    expect(fields?.isKeyed(name)).toBe(isKeyed);
+    expect(damageOf(path)).toEqual([]);
+  });
+
   it("are told apart by stream, and are there for streams of either kind", () => {
     const segment = merge(
       [

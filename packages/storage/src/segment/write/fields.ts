@@ -5,6 +5,7 @@ import {
   maxFields,
   type RowSelection,
   scanJsonFields,
+  scanJsonKeys,
   scanLogfmtFields,
 } from "@skald/kernels";
 import { type BytesColumn, fieldFamily, paddingBytes } from "@skald/model";
@@ -35,6 +36,8 @@ export class FieldWriter {
   readonly #families: number[] = [];
   /** Per block, 1 when its rows were looked at. */
   readonly #covered: number[] = [];
+  /** Per block, a bit for each name: see `FieldFacts.isKeyed`. */
+  readonly #keyed: number[] = [];
   /** Rows of the segment that only the parser may judge. */
   readonly #irregular: number[] = [];
   #rows = 0;
@@ -57,8 +60,12 @@ export class FieldWriter {
     this.#rows += block.rowCount;
     this.#covered.push(isOver ? 0 : 1);
     this.#noteFamilies(block);
-    if (isOver) return undefined;
-    const { columns, isIrregular } = this.#finder.find(block);
+    if (isOver) {
+      this.#keyed.push(0);
+      return undefined;
+    }
+    const { columns, isIrregular, keyed } = this.#finder.find(block);
+    this.#keyed.push(keyed);
     for (let row = 0; row < block.rowCount; row++) {
       if (isIrregular[row] === 1) this.#irregular.push(first + row);
     }
@@ -72,6 +79,7 @@ export class FieldWriter {
     sections.codes(section.fieldFamilies, this.#families);
     sections.codes(section.fieldBlocks, this.#covered);
     sections.numbers(section.fieldIrregular, this.#irregular);
+    sections.numbers(section.fieldKeys, this.#keyed);
   }
 
   /** Streams ascend over blocks, so a new one is seen with its first rows. */
@@ -107,6 +115,7 @@ export class FieldFinder {
     return {
       columns: this.#names.map((_, field) => values.column(field, block.lines.bytes)),
       isIrregular: values.isIrregular,
+      keyed: values.keyed,
     };
   }
 
@@ -129,6 +138,12 @@ export class FieldFinder {
       scanJsonFields(bytes, offsets, selection, names, this.#found, { complete: true, enough: 0 });
     } else scanLogfmtFields(bytes, offsets, selection, names, this.#found, logfmtOptions);
     values.take(this.#found, selection);
+    if (family === fieldFamily.json) {
+      scanJsonKeys(bytes, offsets, selection, names, this.#found, {
+        enough: 2 ** names.length - 1,
+      });
+    } else scanLogfmtFields(bytes, offsets, selection, names, this.#found, logfmtKeyOptions);
+    values.compareKeys(this.#found, selection);
   }
 }
 
@@ -139,9 +154,13 @@ interface FoundFields {
   readonly columns: readonly (BytesColumn | undefined)[];
   /** 1 for rows that only the parser may judge. */
   readonly isIrregular: Uint8Array;
+  /** A bit for each name: see `FieldFacts.isKeyed`. */
+  readonly keyed: number;
 }
 
 const logfmtOptions = { strict: false, keepEmpty: false, lastWins: false, enough: 0 };
+/** Those of a stage that names keys. */
+const logfmtKeyOptions = { strict: false, keepEmpty: true, lastWins: true, enough: 0 };
 /** Rows of a stream that tell how its lines are parsed. */
 const sampledRows = 32;
 
@@ -167,6 +186,8 @@ const equalsSign = 0x3d;
 /** Where the values of a block are in its lines. */
 class FieldValues {
   readonly isIrregular: Uint8Array;
+  /** A bit for each field of which all regular rows have a value, which is also that of its key. */
+  keyed: number;
   readonly #rowCount: number;
   /** Value of field f in row r at f * rowCount + r. */
   readonly #starts: Uint32Array;
@@ -174,6 +195,7 @@ class FieldValues {
 
   constructor(fields: number, rowCount: number) {
     this.isIrregular = new Uint8Array(rowCount);
+    this.keyed = 2 ** fields - 1;
     this.#rowCount = rowCount;
     this.#starts = new Uint32Array(fields * rowCount);
     this.#lengths = new Uint32Array(fields * rowCount);
@@ -194,6 +216,25 @@ class FieldValues {
         }
         this.#starts[field * rowCount + row] = start[place]!;
         this.#lengths[field * rowCount + row] = bytes;
+      }
+    }
+  }
+
+  /** Compares the values of rows that were taken with those of keys. */
+  compareKeys(found: FieldColumns, { rows, count }: RowSelection): void {
+    const { isRead, kind, start, length, capacity, fieldCount } = found;
+    for (let i = 0; i < count; i++)
+      if (isRead[i] !== 1 && this.isIrregular[rows[i]!] === 0) this.keyed = 0;
+    for (let field = 0; field < fieldCount; field++) {
+      const from = field * this.#rowCount;
+      for (let i = 0, place = field * capacity; i < count; i++, place++) {
+        const row = rows[i]!;
+        if (this.isIrregular[row] === 1) continue;
+        const bytes = this.#lengths[from + row]!;
+        const has = bytes > 0 && kind[place] !== fieldKind.absent;
+        if (has && bytes === length[place] && start[place] === this.#starts[from + row]) continue;
+        this.keyed &= ~(1 << field);
+        break;
       }
     }
   }
