@@ -1,4 +1,5 @@
 import type { Line } from "../api/lines.js";
+import { Icon } from "../parts/icon.js";
 import { copy } from "../parts/toast.js";
 import type { Origin } from "../query/edit.js";
 import { parseJsonLine } from "./parse-line.js";
@@ -108,7 +109,7 @@ function FieldLine(at: { name: string; value: string; origin: Origin; props: Fie
             title="Copy"
             onClick={() => void copy(value, name)}
           >
-            ⧉
+            <Icon name="copy" />
           </button>
           <button
             class="plus extra"
@@ -118,7 +119,7 @@ function FieldLine(at: { name: string; value: string; origin: Origin; props: Fie
             title="A column of the table"
             onClick={() => onColumn(label)}
           >
-            ▥
+            <Icon name="table" />
           </button>
         </span>
       </dd>

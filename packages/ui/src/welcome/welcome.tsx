@@ -1,10 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { addressOf } from "../api/client.js";
+import { addressOf, call } from "../api/client.js";
 import { fetchLabels } from "../api/fields.js";
 import { beginWithData } from "../explore/start.js";
 import { onTabKey } from "../parts/tabs.js";
 import { copy } from "../parts/toast.js";
+import { config } from "../state/config.js";
 import { tenant } from "../state/explore.js";
 import { sendSample } from "./sample.js";
 import { waysFor } from "./ways.js";
@@ -19,8 +20,16 @@ export default function Welcome() {
   const way = useSignal(0);
   const sent = useSignal<number | undefined>(undefined);
   const problem = useSignal("");
+  const isReady = useSignal(false);
   useEffect(() => {
+    const askReady = () =>
+      call("ready").then(
+        () => (isReady.value = true),
+        () => (isReady.value = false),
+      );
+    void askReady();
     const timer = setInterval(async () => {
+      void askReady();
       // The sample is shown once all of it is there.
       if (sent.peek() !== undefined) return;
       const now = BigInt(Date.now()) * 1_000_000n;
@@ -83,6 +92,7 @@ export default function Welcome() {
         </button>{" "}
         <span class="dim">
           10,000 lines of six applications, with the label <span class="mono">sample="true"</span>
+          {config.value.deletes && "; one click removes them"}
         </span>
         {problem.value !== "" && (
           <p class="bad" role="alert">
@@ -92,6 +102,9 @@ export default function Welcome() {
         <div class="wait" role="status">
           <i aria-hidden="true" />
           Waiting for the first line
+          <span class="dim aside">
+            {isReady.value ? "This server is ready" : "This server is not ready yet"}
+          </span>
         </div>
       </div>
     </main>
