@@ -7,17 +7,19 @@ import { addressOf, ask, editor, open, rows, strip, untilCount } from "../testin
 import { emptySite, fill, push } from "../testing/ui/site.js";
 
 let site: TestServer;
+/** A server without lines and rules. */
+let empty: TestServer;
 const hourMs = 3_600_000;
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  site = await emptySite();
+  [site, empty] = await Promise.all([emptySite(), emptySite()]);
   await fill(site, 4000);
 });
 
 afterAll(async () => {
   await closeBrowser();
-  await site?.kill("SIGTERM");
+  for (const server of [site, empty]) await server?.kill("SIGTERM");
   await removeFolders();
 });
 
@@ -167,4 +169,42 @@ describe("a field that leads elsewhere", () => {
     expect(await link.getAttribute("href")).toBe("/users/u12?from=logs");
     expect(await link.getAttribute("rel")).toContain("noopener");
   });
+});
+
+describe("a screen beside Explore", () => {
+  inBrowser(
+    "says that it has nothing to show",
+    () => empty.url,
+    async (page) => {
+      await page.goto("ui/streams");
+      await page.getByText("No streams in this range.").waitFor();
+      await page.goto("ui/alerts");
+      await page.getByText("No rules yet.").waitFor();
+      await page.goto("ui/system");
+      await page.getByText("Off. The key compactor.retention_enabled").waitFor();
+    },
+  );
+
+  inBrowser(
+    "says what the server does not allow, and comes back",
+    url,
+    async (page) => {
+      const api = /\/(?:loki|prometheus)\/api\/|\/services$/;
+      const refuse = () =>
+        page.route(api, (one) => one.fulfill({ status: 403, body: "not yours" }));
+      for (const [screen, shown] of [
+        ["streams", "app"],
+        ["alerts", "No rules yet"],
+        ["system", "ingester: running"],
+      ] as const) {
+        await refuse();
+        await page.goto(`ui/${screen}`);
+        await page.getByText("not yours").first().waitFor();
+        await page.unroute(api);
+        await page.reload();
+        await page.getByText(shown).first().waitFor();
+      }
+    },
+    { expects: /status of 403/ },
+  );
 });

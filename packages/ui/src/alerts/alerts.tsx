@@ -12,6 +12,8 @@ import { RuleEditor } from "./rule-editor.js";
 import { TryRule } from "./try-rule.js";
 
 const askEveryMs = 15_000;
+/** Once somebody changed a group: a ruler takes a moment to evaluate it. */
+const askSoonMs = 2000;
 const states = ["all", "firing", "pending", "inactive", "failed"] as const;
 type State = (typeof states)[number];
 
@@ -37,7 +39,7 @@ export default function Alerts() {
         },
       );
     void ask();
-    const timer = setInterval(ask, askEveryMs);
+    const timer = setInterval(ask, asked.value === 0 ? askEveryMs : askSoonMs);
     return () => {
       clearInterval(timer);
       controller.abort();

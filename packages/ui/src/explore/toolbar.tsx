@@ -9,7 +9,7 @@ import { formatCount, formatWhole } from "../parts/format.js";
 import { Icon, type IconName } from "../parts/icon.js";
 import { Lazy } from "../parts/lazy.js";
 import { addFilter } from "../query/edit.js";
-import { draft, navigate, oldestFirst, route, wrap } from "../state/explore.js";
+import { draft, navigate, route, wrap } from "../state/explore.js";
 import type { View } from "../state/route.js";
 
 const viewNames: readonly (readonly [View, string, IconName])[] = [
@@ -161,7 +161,7 @@ function countText(): string {
   if (found?.paging === undefined) return "";
   const { paging } = found;
   const held = source.value.count;
-  const order = oldestFirst.value ? "oldest" : "newest";
+  const order = paging.direction === "forward" ? "oldest" : "newest";
   const chart = histogram.value;
   const isSame = chart?.text === found.text && chart.span.startNs === found.span.startNs;
   const total = isSame && chart.complete ? chart.total : undefined;

@@ -1,5 +1,4 @@
 import type { Line } from "../api/lines.js";
-import { Icon } from "../parts/icon.js";
 import { copy } from "../parts/toast.js";
 import type { Origin } from "../query/edit.js";
 import { parseJsonLine } from "./parse-line.js";
@@ -103,24 +102,20 @@ function FieldLine(at: { name: string; value: string; origin: Origin; props: Fie
             −
           </button>
           <button
-            class="plus extra"
+            class="plus extra sign-copy"
             type="button"
             aria-label={`Copy ${name}`}
             title="Copy"
             onClick={() => void copy(value, name)}
-          >
-            <Icon name="copy" />
-          </button>
+          />
           <button
-            class="plus extra"
+            class="plus extra sign-column"
             type="button"
             aria-pressed={columns.includes(label)}
             aria-label={`Column ${name}`}
             title="A column of the table"
             onClick={() => onColumn(label)}
-          >
-            <Icon name="table" />
-          </button>
+          />
         </span>
       </dd>
     </div>

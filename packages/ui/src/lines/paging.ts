@@ -56,6 +56,11 @@ export class Paging {
   }
 
   /** Lines of all pages that have been asked for. */
+  /** `forward`: the oldest lines come first. */
+  get direction(): "forward" | "backward" {
+    return this.#options.direction;
+  }
+
   get count(): number {
     return this.#count;
   }

@@ -19,7 +19,6 @@ const paths = {
   bell: "M4 11V7.5a4 4 0 0 1 8 0V11l1.2 1.2H2.8zM6.8 14h2.4",
   server: "M2.5 3h11v4.2h-11zM2.5 8.8h11V13h-11zM5 5.1h0M5 10.9h0",
   menu: "M3 5l5 5 5-5",
-  copy: "M6 6h7.5v7.5H6zM10 3.5v-1H2.5V10h1",
   more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
   format: "M3 4h10M5 8h8M5 12h6",
 } as const;
