@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { SkaldError } from "@skald/model";
+import { StretchRecorder } from "@skald/runtime";
+import { until } from "@skald/testkit";
 import {
   callTestGrpc,
   connectTestGrpc,
@@ -34,6 +36,25 @@ describe("a call", () => {
       }
     },
   );
+
+  it("is named as the work that blocks the thread", async () => {
+    const { address } = await startTestGrpc({
+      Echo: async (bytes) => {
+        const before = process.cpuUsage();
+        while (process.cpuUsage(before).user < 200_000);
+        return bytes;
+      },
+    });
+    const seen: string[] = [];
+    const recorder = new StretchRecorder(({ route }) => seen.push(route));
+    recorder.start();
+    try {
+      await callTestGrpc(connectTestGrpc(address), "Echo");
+      await until(() => seen.includes(testMethod("Echo", true).path));
+    } finally {
+      recorder.stop();
+    }
+  });
 
   it("shares its connection with others", async () => {
     const { address } = await startTestGrpc({ Echo: echo });

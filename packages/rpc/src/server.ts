@@ -18,6 +18,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { errorCodeOf, SkaldError, textForClients } from "@skald/model";
+import { markWork } from "@skald/runtime";
 import { isTracing, runSpan } from "@skald/runtime/tracing";
 import { ConnectionGuard, type CutObserver } from "@skald/transport/connections";
 import { type ByteCall, type ByteHandler, serveByteCall } from "./byte-calls.js";
@@ -238,6 +239,7 @@ export class GrpcServer {
   ): Promise<void> {
     const start = performance.now();
     const path = headers[":path"] as string;
+    markWork(path, "");
     const span = isTracing() ? beginCalled(path, Metadata.fromHttp2Headers(headers)) : undefined;
     const answerCall: ByteHandler = async (call: ByteCall) => {
       try {
@@ -310,6 +312,7 @@ export class GrpcServer {
     { send, fail }: Ends,
   ): Promise<void> {
     const start = performance.now();
+    markWork(path, "");
     const deadlineMs = msOf(call.getDeadline());
     const abort = new AbortController();
     let isAnswered = false;
