@@ -106,3 +106,20 @@ describe("at 320 px", () => {
     { context: { viewport: { width: 320, height: 640 } } },
   );
 });
+
+describe("at 390 px", () => {
+  inBrowser(
+    "the count of lines is there as a whole, with the levels above it",
+    () => site.url,
+    async (page) => {
+      await open(page, '{env="prod"}');
+      await untilCount(page, "1,000 newest of 1,000");
+      const [wide, room] = await page
+        .locator("#count")
+        .evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth] as const);
+      expect(wide).toBeLessThanOrEqual(room);
+      expect(await page.locator(".legend").getByText("error").isVisible()).toBe(true);
+    },
+    { context: { viewport: { width: 390, height: 844 } } },
+  );
+});

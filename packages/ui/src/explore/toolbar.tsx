@@ -53,9 +53,9 @@ export function Toolbar() {
           </button>
         ))}
       </div>
-      <span class="rule" />
+      <span class="rule not-phone" />
       <button
-        class={`tool${wrap.value ? " on" : ""}`}
+        class={`tool not-phone${wrap.value ? " on" : ""}`}
         type="button"
         title="Wrap lines (W)"
         aria-label="Wrap lines"
