@@ -11,6 +11,7 @@ import type { PipelineRun } from "../pipeline/pipeline.js";
 import { errorDetailsLabel, errorLabel, extractedSuffix } from "../pipeline/row/row-labels.js";
 import type { LeafPlan } from "../plan/plan.js";
 import {
+  type Extraction,
   factsOf,
   type JsonStage,
   type LabelFilterStage,
@@ -39,8 +40,9 @@ export class FieldSeries {
     return new FieldSeries(new PipelineSeries({ ...leaf, stages }, index, check), columns);
   }
 
+  /** Names of the columns that it takes where there are any. */
   get names(): readonly string[] {
-    return this.#columns.names;
+    return this.#columns.columnNames;
   }
 
   /** Whether the lines of a block are surely not read. */
@@ -48,8 +50,10 @@ export class FieldSeries {
     const fields = facts?.fields;
     if (fields === undefined || fields.irregular.count > 0) return false;
     if (!this.#columns.areOf(fields, streams)) return false;
-    const isKnown = (name: string) => fields.names.includes(name) || labelNames.includes(name);
-    return this.names.every(isKnown) && !this.pipeline.readsLines(facts);
+    const { names, columnNames } = this.#columns;
+    const isKnown = (name: string, i: number) =>
+      fields.names.includes(columnNames[i]!) || labelNames.includes(name);
+    return names.every(isKnown) && !this.pipeline.readsLines(facts);
   }
 
   /** See `FieldColumns.view`. */
@@ -81,7 +85,7 @@ function wantedFields({ stages, unwrap, grouping, extract, mode }: LeafPlan) {
   for (const name of [errorLabel, errorDetailsLabel]) names.delete(name);
   const isOdd = (name: string) => before.has(name) || name.endsWith(extractedSuffix);
   if (parser === undefined || [...names].some(isOdd)) return undefined;
-  const found = [...names].filter((name) => finds(parser, name));
+  const found = [...names].filter((name) => keyOf(parser, name) !== undefined);
   return found.length === 0 ? undefined : { parser, names: found };
 }
 
@@ -117,7 +121,7 @@ export class FieldFilter {
       stages.slice(0, at).flatMap((stage) => (isFilter(stage) ? filterNames(stage.filter) : [])),
     );
     const isOdd = (name: string) =>
-      before.has(name) || name.endsWith(extractedSuffix) || !finds(parser, name);
+      before.has(name) || name.endsWith(extractedSuffix) || keyOf(parser, name) === undefined;
     const behind = stages.slice(at + 1);
     const end = behind.findIndex((stage) => !factsOf(stage).filters);
     const filters = (end < 0 ? behind : behind.slice(0, end))
@@ -133,7 +137,7 @@ export class FieldFilter {
   }: Pick<BlockStreams, "facts" | "streams">): readonly string[] | undefined {
     const asked = this.#askedOf(facts);
     if (asked === undefined || !asked.columns.areOf(facts!.fields!, streams)) return undefined;
-    return asked.columns.names;
+    return asked.columns.columnNames;
   }
 
   /** Which of the selected rows may pass, as words of bits (see `RowSet`); undefined when that may be any of them. */
@@ -160,7 +164,7 @@ export class FieldFilter {
 
   #ask(names: readonly string[]): AskedColumns | undefined {
     const stages = this.#filters.filter(({ filter }) =>
-      filterNames(filter).every((name) => names.includes(name)),
+      filterNames(filter).every((name) => names.includes(keyOf(this.#parser, name) ?? "")),
     );
     if (stages.length === 0) return undefined;
     const wanted = new Set(stages.flatMap(({ filter }) => filterNames(filter)));
@@ -188,12 +192,15 @@ function isFilter(stage: Stage): stage is LabelFilterStage {
 class FieldColumns {
   /** Labels that a regular row may get from its line. */
   readonly names: readonly string[];
+  /** The name of the column of each. */
+  readonly columnNames: readonly string[];
   readonly #family: number;
   /** The parser finds the values of keys. */
   readonly #isKeyed: boolean;
 
   constructor(parser: ColumnParser, names: readonly string[]) {
     this.names = names;
+    this.columnNames = names.map((name) => keyOf(parser, name) as string);
     this.#family = fieldFamily[parser.kind];
     this.#isKeyed = parser.extractions.length > 0;
   }
@@ -201,7 +208,7 @@ class FieldColumns {
   /** Whether the columns say what the parser finds in the lines of all these streams. */
   areOf(fields: FieldFacts, streams: Iterable<number>): boolean {
     const isOther = (name: string) => fields.names.includes(name) && !fields.isKeyed(name);
-    if (this.#isKeyed && this.names.some(isOther)) return false;
+    if (this.#isKeyed && this.columnNames.some(isOther)) return false;
     for (const stream of streams) if (fields.familyOf(stream) !== this.#family) return false;
     return true;
   }
@@ -219,12 +226,13 @@ class FieldColumns {
     const selected = selectedStreams(block, selection);
     if (!this.areOf(fields, selected)) return undefined;
     const columns = new Map<string, MetadataColumn>();
-    for (const name of this.names) {
+    for (const [i, name] of this.names.entries()) {
+      const columnName = this.columnNames[i]!;
       const having = selected.filter((stream) => streams(stream).names.includes(name)).length;
       // The value in the line gets another name, which nobody asks for.
       if (having === selected.length) continue;
-      if (having > 0 || !fields.names.includes(name)) return undefined;
-      const column = block.field(name);
+      if (having > 0 || !fields.names.includes(columnName)) return undefined;
+      const column = block.field(columnName);
       if (column !== undefined) columns.set(name, column);
     }
     return {
@@ -235,18 +243,25 @@ class FieldColumns {
   }
 }
 
-/** A parser whose results columns hold: one without arguments, or with keys that are spelled like their labels. */
+/** A parser whose results columns hold: one without arguments, or with keys. */
 type ColumnParser = JsonStage | LogfmtStage;
 
 function isColumnParser(stage: Stage): stage is ColumnParser {
   if (stage.kind !== "json" && stage.kind !== "logfmt") return false;
   if (stage.kind === "logfmt" && (stage.strict || stage.keepEmpty)) return false;
-  return stage.extractions.every(({ label, path }) => path === label);
+  const labels = new Set(stage.extractions.map(({ label }) => label));
+  // In logfmt a key that is spelled like the label sets it, too.
+  const isKey = ({ label, path }: Extraction) =>
+    path === label || (stage.kind === "json" && bareKey.test(path));
+  return labels.size === stage.extractions.length && stage.extractions.every(isKey);
 }
 
-/** Whether a parser may find a label. */
-function finds({ extractions }: ColumnParser, name: string): boolean {
-  return extractions.length === 0 || extractions.some(({ label }) => label === name);
+const bareKey = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** The name of the column that has what a parser finds for a label; undefined where it does not look for the label. */
+function keyOf({ extractions }: ColumnParser, label: string): string | undefined {
+  if (extractions.length === 0) return label;
+  return extractions.find((one) => one.label === label)?.path;
 }
 
 /** The streams of the selected rows. */
