@@ -9,6 +9,8 @@ import { loadWhenAnswered, startExplore } from "./explore/start.js";
 import { startState } from "./state/explore.js";
 
 startState();
+// The first question is on its way while the page is drawn.
+startExplore();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);
 document.addEventListener("keydown", onKey);
@@ -17,5 +19,4 @@ startPanel();
 startLiveState();
 startCost();
 loadWhenAnswered();
-startExplore();
 watchAlerts();
