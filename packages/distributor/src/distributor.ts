@@ -151,6 +151,7 @@ export class Distributor implements Contract {
   readonly #tenants: TenantStates;
   readonly #arrivals = new ArrivalTimes();
   readonly #streams = new ByteCache<PushStream>(streamCacheBounds);
+  readonly #otlpMappings = new WeakMap<PushLimits["otlp_config"], OtlpMapping>();
 
   constructor(options: DistributorOptions) {
     this.#options = options;
@@ -165,7 +166,7 @@ export class Distributor implements Contract {
 
   /** Serves one push. Client errors and every SkaldError of an ingester become an answer; rejects only on program faults. */
   async push(tenant: string, request: IncomingPush): Promise<PushResponse> {
-    const { limitsOf, otlpIndexLabels = [], onFailure } = this.#options;
+    const { limitsOf, onFailure } = this.#options;
     const { backfillShard, hold, isGone } = request;
     try {
       const headers = parsePushHeaders(request);
@@ -174,7 +175,7 @@ export class Distributor implements Contract {
           ? {
               ...headers,
               body: request.body,
-              otlp: { mapping: otlpMappingOf(limitsOf(tenant), otlpIndexLabels) },
+              otlp: { mapping: this.#otlpMapping(limitsOf(tenant)) },
             }
           : { ...headers, body: request.body };
       checkBackfillShard(backfillShard);
@@ -273,6 +274,27 @@ export class Distributor implements Contract {
       }
       throw error;
     }
+  }
+
+  /**
+   * The rules for a tenant's OTLP attributes: the index labels of this process first, then the rules of the tenant. Returns the
+   * same object for the same limits, because the compiled form is cached by object.
+   */
+  #otlpMapping({ otlp_config }: PushLimits): OtlpMapping {
+    let mapping = this.#otlpMappings.get(otlp_config);
+    if (mapping === undefined) {
+      const { otlpIndexLabels = [] } = this.#options;
+      const { ignore_defaults, attributes_config } = otlp_config.resource_attributes;
+      const defaults = [{ action: "index_label", attributes: otlpIndexLabels, regex: "" } as const];
+      mapping = {
+        resource: [...(ignore_defaults ? [] : defaults), ...attributes_config],
+        scope: otlp_config.scope_attributes,
+        log: otlp_config.log_attributes,
+        severityTextAsLabel: otlp_config.severity_text_as_label,
+      };
+      this.#otlpMappings.set(otlp_config, mapping);
+    }
+    return mapping;
   }
 
   async #store(input: StoreInput): Promise<StoredPush> {
@@ -471,26 +493,4 @@ function blockedTextOf(tenant: string, limits: PushLimits, nowMs: number): strin
   if (untilMs <= nowMs) return undefined;
   const until = formatRfc3339(BigInt(untilMs) * 1_000_000n);
   return `ingestion blocked for user '${tenant}' until '${until}' with status code '${status}'`;
-}
-
-const otlpMappings = new WeakMap<PushLimits["otlp_config"], OtlpMapping>();
-
-/**
- * The rules for a tenant's OTLP attributes: the index labels of this process first, then the rules of the tenant. Returns the
- * same object for the same limits, because the compiled form is cached by object.
- */
-function otlpMappingOf({ otlp_config }: PushLimits, indexLabels: readonly string[]): OtlpMapping {
-  let mapping = otlpMappings.get(otlp_config);
-  if (mapping === undefined) {
-    const { ignore_defaults, attributes_config } = otlp_config.resource_attributes;
-    const defaults = [{ action: "index_label", attributes: indexLabels, regex: "" } as const];
-    mapping = {
-      resource: [...(ignore_defaults ? [] : defaults), ...attributes_config],
-      scope: otlp_config.scope_attributes,
-      log: otlp_config.log_attributes,
-      severityTextAsLabel: otlp_config.severity_text_as_label,
-    };
-    otlpMappings.set(otlp_config, mapping);
-  }
-  return mapping;
 }

@@ -90,6 +90,17 @@ describe("a push of OTLP", () => {
     expect(stored().map((row) => row.stream)).toEqual([stream]);
   });
 
+  it("has the index labels of its process, whatever others with the same limits have", async () => {
+    for (const name of ["host.name", "k8s.job.name"]) {
+      const { push, stored } = setUp({}, { otlpIndexLabels: ["service.name", name] });
+      await push(otlpPush([{ "service.name": "shop", [name]: "x" }]));
+      const label = name.replaceAll(".", "_");
+      expect(stored()[0]?.stream).toBe(
+        `{${[`${label}="x"`, 'service_name="shop"'].sort().join(", ")}}`,
+      );
+    }
+  });
+
   it("keeps attributes as the rules of its tenant say, the defaults first", async () => {
     const rule = {
       action: "drop" as const,
