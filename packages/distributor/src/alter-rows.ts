@@ -34,7 +34,7 @@ export function truncateLines(push: RawPush, maxBytes: number, identifier: strin
   return { rows, bytes };
 }
 
-/** The push without the structured metadata of its rows; `rows` had some, of so many `bytes`. */
+/** The push without the structured metadata of its rows; `rows` had some, which took `bytes`. */
 export function withoutMetadata(push: RawPush): Altered & { readonly push: RawPush } {
   let rows = 0;
   for (let row = 0; row < push.rowCount; row++)

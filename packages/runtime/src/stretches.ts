@@ -14,7 +14,7 @@ export interface Stretch {
 const periodMs = 20;
 /** A look that comes this much late was held up by a stretch. */
 const minLateMs = 10;
-/** After so many looks without work between them no more are made: a timer that wakes an idle process costs more than it tells. */
+/** The timer stops after this many looks without work between them: waking an idle process costs more than it tells. */
 const maxIdleLooks = 5;
 const unknown: Work = { route: "other", tenant: "", url: "", sinceMs: 0 };
 
