@@ -70,26 +70,13 @@ function cpuMs(): number {
   return Number(text.split(" ", 1)[0]) / 1e6;
 }
 
-const knownWork = JSON.stringify(Array.from({ length: 4000 }, (_, i) => [`n${i}`, i, { a: "x" }]));
-/** CPU time of `knownWork` where the limits were found. */
-const knownWorkMs = 10;
-
-/** How many times slower this machine is now, as the neighbours of a virtual one make it. */
-function slowness(): number {
-  const before = process.cpuUsage();
-  for (let i = 0; i < 4; i++) JSON.stringify(JSON.parse(knownWork));
-  const { user, system } = process.cpuUsage(before);
-  return Math.max(1, (user + system) / 1000 / knownWorkMs);
-}
-
 /** The least that a request took in some tries. */
 async function costOf(asked: Asked, limitMs: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < tries && least > limitMs; i++) {
     const before = cpuMs();
     await sendHostile(asked, { agent, port });
-    const ms = cpuMs() - before;
-    least = Math.min(least, ms <= limitMs ? ms : ms / slowness());
+    least = Math.min(least, cpuMs() - before);
   }
   return least;
 }

@@ -346,7 +346,7 @@ describe("a tenant that may not have structured metadata", () => {
     ["hec", '{"event":"x","fields":{"b":"1"}}', "", 400],
     ["hec_raw", "x", "source=s", 400],
     ["datadog", '[{"message":"x","ddtags":"b:1"}]', "", 400],
-  ] as const)("is told by %s what to change", async (name, body, query, status) => {
+  ] as const)("hears from %s what to change", async (name, body, query, status) => {
     const { post, stored, counter } = await serveDoor(name, limits);
     const answer = await post(body, query);
     expect(answer.status).toBe(status);
