@@ -39,6 +39,7 @@ export class LineSampler {
     const sample = this.#samples.get(tenant) ?? new TenantSample(tenant, maxLines);
     this.#samples.set(tenant, sample);
     const before = sample.lineBytes;
+    sample.makeRoom(batch.rowCount);
     const first = sample.nextStart();
     let at = -1;
     let stream = 0;
@@ -111,7 +112,7 @@ function foreignLevel(batch: Batch, row: number): string {
 
 /** Knuth's multiplicative hash, which spreads consecutive numbers evenly. */
 const spread = 0x9e3779b1;
-/** An even sample of a tenant's lines, in columns. When it is full, every second line is dropped. */
+/** An even sample of a tenant's lines, in columns. When there is no room, every second line is dropped. */
 class TenantSample {
   readonly tenant: string;
   readonly #maxLines: number;
@@ -140,21 +141,26 @@ class TenantSample {
     return (Math.imul(++this.#pushes, spread) >>> 0) % this.#stride;
   }
 
+  /** Drops lines until every wanted one of so many rows has room. */
+  makeRoom(rows: number): void {
+    while (this.#columns.count + rows / this.#stride > this.#maxLines) {
+      const kept = Uint32Array.from({ length: this.#columns.count >> 1 }, (_, i) => 2 * i);
+      this.#columns = this.#columns.pick(kept);
+      this.#stride *= 2;
+    }
+  }
+
   streamOf(text: string): number {
     return placeIn(this.#streams, text);
   }
 
   add(batch: Batch, row: number, stream: number): void {
-    const start = batch.lineStart[row]!;
-    const line = batch.bytes.subarray(start, start + batch.lineLength[row]!);
+    const from = batch.lineStart[row]!;
+    const to = from + batch.lineLength[row]!;
     const code = batch.levels[row]!;
     const name = code === levelInMetadata ? foreignLevel(batch, row) : (levelNames[code] ?? "");
     const level = placeIn(this.#levels, name);
-    this.#columns.add(line, { stream, level, seconds: batch.seconds[row]! });
-    if (this.#columns.count < this.#maxLines) return;
-    const rows = Uint32Array.from({ length: this.#maxLines >> 1 }, (_, i) => 2 * i);
-    this.#columns = this.#columns.pick(rows);
-    this.#stride *= 2;
+    this.#columns.add(batch.bytes, from, to, { stream, level, seconds: batch.seconds[row]! });
   }
 
   /** The lines, split by the owner of their stream, in pieces that one call can carry. */
@@ -184,23 +190,32 @@ const maxPieceBytes = 4 * 1024 * 1024;
 /** Lines one behind the other, and what is known of each, in arrays that grow. */
 class LineColumns {
   count = 0;
-  #bytes = new Uint8Array(firstBytes);
-  #ends = new Uint32Array(firstLines);
-  #streams = new Uint32Array(firstLines);
-  #levels = new Uint32Array(firstLines);
-  #seconds = new Float64Array(firstLines);
+  #bytes: Uint8Array;
+  #ends: Uint32Array;
+  #streams: Uint32Array;
+  #levels: Uint32Array;
+  #seconds: Float64Array;
+
+  constructor(lines = firstLines) {
+    this.#bytes = new Uint8Array(firstBytes);
+    this.#ends = new Uint32Array(lines);
+    this.#streams = new Uint32Array(lines);
+    this.#levels = new Uint32Array(lines);
+    this.#seconds = new Float64Array(lines);
+  }
 
   get lineBytes(): number {
     return this.#startOf(this.count);
   }
 
-  add(line: Uint8Array, facts: LineFacts): void {
+  /** Adds the line in the bytes `[from, to)`. */
+  add(bytes: Uint8Array, from: number, to: number, facts: LineFacts): void {
     const at = this.count;
     const start = this.#startOf(at);
-    const end = start + line.length;
+    const end = start + (to - from);
     if (at === this.#ends.length) this.#growLines();
     if (end > this.#bytes.length) this.#bytes = grown(this.#bytes, end);
-    this.#bytes.set(line, start);
+    copyBytes(bytes, from, to, this.#bytes, start);
     this.#ends[at] = end;
     this.#streams[at] = facts.stream;
     this.#levels[at] = facts.level;
@@ -237,9 +252,9 @@ class LineColumns {
 
   /** Copies of some lines. */
   pick(rows: Uint32Array): LineColumns {
-    const picked = new LineColumns();
+    const picked = new LineColumns(Math.max(firstLines, rows.length));
     for (const row of rows)
-      picked.add(this.#bytes.subarray(this.#startOf(row), this.#ends[row]), {
+      picked.add(this.#bytes, this.#startOf(row), this.#ends[row]!, {
         ...{ stream: this.#streams[row]!, level: this.#levels[row]! },
         seconds: this.#seconds[row]!,
       });
@@ -279,6 +294,14 @@ interface LineFacts {
   readonly stream: number;
   readonly level: number;
   readonly seconds: number;
+}
+
+/** Shorter lines are copied here; a view for each would cost more. */
+const minBytesToCall = 64;
+
+function copyBytes(bytes: Uint8Array, from: number, to: number, into: Uint8Array, at: number) {
+  if (to - from >= minBytesToCall) into.set(bytes.subarray(from, to), at);
+  else for (let i = from; i < to; i++) into[at + i - from] = bytes[i]!;
 }
 
 /** What lines begin with; it grows by doubling. */

@@ -223,7 +223,7 @@ function equalBatchRows(batch: Batch, a: number, b: number): boolean {
   if (batch.lineLength[a] !== batch.lineLength[b] || batch.levels[a] !== batch.levels[b]) {
     return false;
   }
-  const source = asBuffer(batch.bytes);
+  const source = batch.bytes;
   const { lineStart, lineLength, metaStart, metaName, metaValueStart, metaValueLength } = batch;
   if (!equalBytes(source, lineStart[a]!, source, lineStart[b]!, lineLength[a]!)) return false;
   const pairs = metaStart[a + 1]! - metaStart[a]!;
@@ -246,9 +246,9 @@ function equalsHeadRow(batch: Batch, row: number, block: HeadBlock, at: number):
   const length = batch.lineLength[row]!;
   if (length !== c.lineOffset[at + 1]! - c.lineOffset[at]!) return false;
   if (batch.levels[row] !== c.levels[at]) return false;
-  const source = asBuffer(batch.bytes);
+  const source = batch.bytes;
   const lineStart = batch.lineStart[row]!;
-  if (!equalBytes(source, lineStart, asBuffer(c.lines), c.lineOffset[at]!, length)) return false;
+  if (!equalBytes(source, lineStart, c.lines, c.lineOffset[at]!, length)) return false;
   const first = batch.metaStart[row]!;
   const pairs = batch.metaStart[row + 1]! - first;
   if (pairs !== c.metaStart[at + 1]! - c.metaStart[at]!) return false;
@@ -260,7 +260,7 @@ function equalsHeadRow(batch: Batch, row: number, block: HeadBlock, at: number):
     const from = c.valueOffset[pair]!;
     if (size !== c.valueOffset[pair + 1]! - from) return false;
     const start = batch.metaValueStart[first + i]!;
-    if (!equalBytes(source, start, asBuffer(c.values), from, size)) return false;
+    if (!equalBytes(source, start, c.values, from, size)) return false;
   }
   return true;
 }
@@ -332,8 +332,21 @@ function mix(hash: number, value: number): number {
   return Math.imul(h, 0xc2b2ae35) ^ (h >>> 13);
 }
 
-function equalBytes(a: Buffer, aStart: number, b: Buffer, bStart: number, length: number): boolean {
-  return a.compare(b, bStart, bStart + length, aStart, aStart + length) === 0;
+/** Shorter stretches are compared here; longer ones gain by the call of the runtime. */
+const minBytesToCall = 64;
+
+function equalBytes(
+  a: Uint8Array,
+  aStart: number,
+  b: Uint8Array,
+  bStart: number,
+  length: number,
+): boolean {
+  if (length >= minBytesToCall) {
+    return asBuffer(a).compare(b, bStart, bStart + length, aStart, aStart + length) === 0;
+  }
+  for (let i = 0; i < length; i++) if (a[aStart + i] !== b[bStart + i]) return false;
+  return true;
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
