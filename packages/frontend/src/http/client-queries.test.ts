@@ -5,7 +5,7 @@ import type { HttpRequest } from "@skald/transport";
 import { Frontend } from "../frontend.js";
 import { stats, vector } from "../testing/api.js";
 import { ClientQueries, type JobLanes } from "./client-queries.js";
-import type { QueryJob, QueryReply } from "./query-job.js";
+import { FrontendThread, type QueryJob, type QueryReply } from "./query-job.js";
 
 const { signal } = new AbortController();
 const request = (headers: Record<string, string> = {}): HttpRequest => ({
@@ -113,6 +113,21 @@ describe("ClientQueries", () => {
       ["vector(1)", "known"],
       ["metric", "metric"],
     ]);
+  });
+
+  it("has a plan given back that is short, and a long one answered where it was made", async () => {
+    const reply = async (text: string) => {
+      const { queries, asked } = queriesOf(() => answer);
+      const params = new URLSearchParams({ query: text });
+      await queries.serve("query", { ...request(), params });
+      const querier = querierOf({ query: async () => ({ result: vector, stats }) });
+      const call = async () => undefined as never;
+      const context = { signal, call, check: () => undefined, isCancelled: () => false };
+      const job = { ...asked[0]!.job, givesBack: true };
+      return (await new FrontendThread().answer(job, context, () => querier)).kind;
+    };
+    const rate = (terms: number) => `rate({a="b"} ${'|= "x" '.repeat(terms)} [1m])`;
+    expect([await reply(rate(1)), await reply(rate(2000))]).toEqual(["planned", "answer"]);
   });
 
   it("gives the value of an endpoint that no client has", async () => {

@@ -37,6 +37,9 @@ export interface PlannedReply {
   readonly planned: unknown;
 }
 
+/** The plan of a longer request is work to read for the thread that gets it. */
+const maxLightChars = 8 * 1024;
+
 /** Answers requests on a query thread. */
 export class FrontendThread {
   #endpoints: ReturnType<typeof queryEndpoints> | undefined;
@@ -54,8 +57,8 @@ export class FrontendThread {
     const endpoint: Endpoint<unknown> = this.#endpoints[request.endpoint];
     const asked = { ...request, params: new URLSearchParams(request.params) };
     const plan = planned ?? endpoint.plan(asked, request);
-    if (givesBack && planned === undefined && endpoint.isLight?.(plan) === true)
-      return { kind: "planned", planned: plan };
+    const isLight = givesBack && planned === undefined && request.params.length <= maxLightChars;
+    if (isLight && endpoint.isLight?.(plan) === true) return { kind: "planned", planned: plan };
     const answer = await endpoint.answer(plan, asked, {
       ...request,
       querier: querierOf(plan),

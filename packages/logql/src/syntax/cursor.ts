@@ -13,6 +13,7 @@ export class Cursor {
   #at = 0;
   #depth = 0;
   #regexCost = 0;
+  #stages = 0;
 
   constructor(source: string) {
     this.source = source;
@@ -89,6 +90,16 @@ export class Cursor {
     this.#depth--;
   }
 
+  /** Counts stages of the query; throws when there are too many to be carried from thread to thread. */
+  countStages(count: number): void {
+    this.#stages += count;
+    if (this.#stages <= stagesMax) return;
+    throw this.invalid(
+      `more than ${stagesMax} filters and stages; join line filters by or`,
+      this.token,
+    );
+  }
+
   /** Counts a regular expression of the query; throws before they cost too much to compile. */
   countRegex(pattern: string, token: Token): void {
     this.#regexCost += regexCost(pattern) + regexCostBase;
@@ -155,6 +166,9 @@ export const expressionLevelsMax = 500;
 
 /** The same with the label filters inside, whose chains grow longer: `id="1" or id="2" or ...`. */
 export const filterLevelsMax = 1500;
+
+/** Stages of a whole query; a line filter with alternatives is one, or one for each where it is negative. */
+const stagesMax = 1500;
 
 /** All regular expressions of a query together, in instructions: more than the longest query without repetitions. */
 const regexCostMax = 150_000;

@@ -35,6 +35,22 @@ describe("limits", () => {
     expect(queryErrorOf(make(9_000)).message).toContain("query nested too deeply");
   });
 
+  it.each<[string, (stages: number) => string]>([
+    ["line filters", (n) => `{a="b"}${' |= "x"'.repeat(n)}`],
+    ["negative alternatives", (n) => `{a="b"} != "x"${' or "x"'.repeat(n - 1)}`],
+    ["parsers", (n) => `{a="b"}${" | json".repeat(n)}`],
+    [
+      "stages of two legs",
+      (n) =>
+        ['{a="b"} |= "x"', `{a="b"}${" | json".repeat(n - 1)}`]
+          .map((log) => `rate(${log}[1m])`)
+          .join(" + "),
+    ],
+  ])("refuses too many %s", (_, make) => {
+    expect(() => parseQuery(make(1500))).not.toThrow();
+    expect(queryErrorOf(make(1501)).message).toContain("more than 1500 filters and stages");
+  });
+
   it("lets long chains of label filters pass", () => {
     const ids = Array.from({ length: 1400 }, (_, i) => `id="${i}"`).join(" or ");
     expect(parseQuery(`{a="b"} | ${ids}`).kind).toBe("log");

@@ -52,9 +52,12 @@ export function parseStages(cursor: Cursor): Stage[] {
   for (;;) {
     const type = cursor.peek();
     if (isLineFilter(type) && !isComparison(cursor)) {
-      pushLineFilter(stages, parseLineFilter(cursor, type));
+      const filters = lineFiltersOf(parseLineFilter(cursor, type));
+      cursor.countStages(filters.length);
+      stages.push(...filters);
     } else if (type === "|" && cursor.peekNext() !== "unwrap") {
       cursor.advance();
+      cursor.countStages(1);
       stages.push(parseStage(cursor));
     } else {
       return stages;
@@ -86,10 +89,10 @@ function parseLineFilter(cursor: Cursor, op: LineFilterOp): LineFilterStage {
   return { kind: "line_filter", op, alternatives };
 }
 
-/** Adds a line filter; not-a-or-b means neither, so a negative one becomes a filter per alternative. */
-function pushLineFilter(stages: Stage[], stage: LineFilterStage): void {
-  if (!lineFilterFacts[stage.op].negated) stages.push(stage);
-  else for (const value of stage.alternatives) stages.push({ ...stage, alternatives: [value] });
+/** Not-a-or-b means neither, so a negative line filter is a filter per alternative. */
+function lineFiltersOf(stage: LineFilterStage): LineFilterStage[] {
+  if (!lineFilterFacts[stage.op].negated) return [stage];
+  return stage.alternatives.map((value) => ({ ...stage, alternatives: [value] }));
 }
 
 function parseStage(cursor: Cursor): Stage {
