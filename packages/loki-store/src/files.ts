@@ -1,4 +1,4 @@
-import type { Dirent } from "node:fs";
+import { type Dirent, existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCodeOf, notFound } from "@skald/model";
@@ -10,6 +10,8 @@ export interface LokiFiles {
   list(folder: string): Promise<string[]>;
   /** Throws `not_found` for a file that is not there. */
   read(name: string): Promise<Uint8Array>;
+  /** The bytes of a file, or its path on this machine: a thread reads that itself. Throws `not_found`, too. */
+  open(name: string): Promise<Uint8Array | string>;
 }
 
 /** The folder of a filesystem store. */
@@ -32,23 +34,30 @@ export function directoryFiles(root: string): LokiFiles {
       readFile(join(root, name)).catch((error: NodeJS.ErrnoException) => {
         throw error.code === "ENOENT" ? notFound(`${name} does not exist`) : error;
       }),
+    open: async (name) => {
+      const path = join(root, name);
+      if (!existsSync(path)) throw notFound(`${name} does not exist`);
+      return path;
+    },
   };
 }
 
 /** The objects of a bucket. */
 export function bucketFiles(store: ObjectStore, signal: AbortSignal): LokiFiles {
+  const read = (name: string) => store.get(name, { signal });
   return {
     list: async (folder) => {
       const names: string[] = [];
       for await (const { key } of store.list(folder, { signal })) names.push(key);
       return names;
     },
-    read: (name) => store.get(name, { signal }),
+    read,
+    open: read,
   };
 }
 
 /**
- * Reads chunks. Their names end in `<from>:<through>:<checksum>`, in hexadecimal; a store on a file system has that part in
+ * Opens chunks. Their names end in `<from>:<through>:<checksum>`, in hexadecimal; a store on a file system has that part in
  * base64, because not all file systems take a colon.
  */
 export class ChunkFiles {
@@ -59,13 +68,15 @@ export class ChunkFiles {
     this.#files = files;
   }
 
-  async read(name: string): Promise<Uint8Array> {
+  async open(name: string): Promise<Uint8Array | string> {
+    // Others are read meanwhile, and may change it.
+    const isEncoded = this.#isEncoded;
     try {
-      return await this.#files.read(nameIn(name, this.#isEncoded));
+      return await this.#files.open(nameIn(name, isEncoded));
     } catch (error) {
       if (errorCodeOf(error) !== "not_found") throw error;
-      const found = await this.#files.read(nameIn(name, !this.#isEncoded));
-      this.#isEncoded = !this.#isEncoded;
+      const found = await this.#files.open(nameIn(name, !isEncoded));
+      this.#isEncoded = !isEncoded;
       return found;
     }
   }

@@ -81,6 +81,19 @@ describe("importing a store of Loki", () => {
     expect(await rowsIn(target)).toEqual([...answersOf("zstd-compacted"), probe].sort());
   });
 
+  it("opens a bounded number of chunks at a time", async () => {
+    const source = openStore("gzip");
+    const open = source.open.bind(source);
+    let [opening, mostOpening] = [0, 0];
+    source.open = async (name) => {
+      mostOpening = Math.max(mostOpening, ++opening);
+      await Promise.resolve();
+      return open(name).finally(() => opening--);
+    };
+    await importInto(new MemoryStore(), source, { parallel: 1 });
+    expect(mostOpening).toBe(32);
+  });
+
   it("goes on where it ended, whatever write it ended at", async () => {
     const source = openStore("lz4");
     const whole = new MemoryStore();

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { dayNs, errorCodeOf, formatLabels, invalidArgument, type Labels } from "@skald/model";
+import { runConcurrently } from "@skald/runtime";
 import { type ObjectStore, segmentKey } from "@skald/storage";
 import { unsupported } from "./bytes.js";
 import type { ChunkRange } from "./chunk.js";
@@ -50,6 +51,8 @@ const indexFile = /^index\/[^/]*?(\d+)\/(?:([^/]+)\/)?[^/]+\.tsdb(\.gz)?$/;
 const otherFiles = /^index\/(delete_requests\/|[^/]*$)/;
 /** Lines that one segment gets, about. */
 const segmentBytes = 64 * 1024 * 1024;
+/** Chunks of one segment that are opened at the same time; a segment may be made of tens of thousands. */
+const opensAtATime = 32;
 const maxIndexBytes = 2 * 1024 * 1024 * 1024;
 
 /** A chunk with what is needed to read it. */
@@ -199,7 +202,7 @@ class LokiImport {
   ): Promise<void> {
     const { target, run, signal, onProgress } = this.#options;
     const progress = this.#progress;
-    const chunks = await this.#readChunks(batch);
+    const chunks = await this.#openChunks(batch);
     const names = chunks.map(({ name }) => name);
     const id = `loki-${createHash("sha256")
       .update(`${tenant} ${range.fromNs} ${range.toNs} ${names.join(" ")}`)
@@ -230,20 +233,19 @@ class LokiImport {
     onProgress?.(progress);
   }
 
-  /** The objects of chunks; one that is not there is noted: Loki's retention deletes them before their index. */
-  async #readChunks(batch: readonly WantedChunk[]): Promise<ImportJob["chunks"]> {
-    const read = await Promise.all(
-      batch.map(async ({ name, labels }) => {
-        try {
-          return [{ name, labels, object: await this.#chunks.read(name) }];
-        } catch (error) {
-          if (errorCodeOf(error) !== "not_found") throw error;
-          this.#progress.failed.push({ name, error: `${name} is not in the store` });
-          return [];
-        }
-      }),
-    );
-    return read.flat();
+  /** Objects of chunks; one that is not there is noted: Loki's retention deletes them before their index. */
+  async #openChunks(batch: readonly WantedChunk[]): Promise<ImportJob["chunks"]> {
+    const found: (ImportJob["chunks"][number] | undefined)[] = [];
+    const { signal } = this.#options;
+    await runConcurrently(batch.entries(), opensAtATime, signal, async ([at, { name, labels }]) => {
+      try {
+        found[at] = { name, labels, object: await this.#chunks.open(name) };
+      } catch (error) {
+        if (errorCodeOf(error) !== "not_found") throw error;
+        this.#progress.failed.push({ name, error: `${name} is not in the store` });
+      }
+    });
+    return found.filter((chunk) => chunk !== undefined);
   }
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Batch, Labels } from "@skald/model";
 import { HeadBlock, openHeadBlock, type SealedSegment, sealSegment } from "@skald/storage";
 import { readChunk } from "./chunk.js";
@@ -15,7 +16,8 @@ export interface ImportJob {
   readonly chunks: readonly {
     readonly name: string;
     readonly labels: Labels;
-    readonly object: Uint8Array;
+    /** Its bytes, or the path of the file that has them. */
+    readonly object: Uint8Array | string;
   }[];
 }
 
@@ -46,7 +48,8 @@ export function importChunks(job: ImportJob): ImportedChunks {
   let rows = 0;
   for (const { name, labels, object } of chunks) {
     try {
-      const batch = readChunk(object, labels, job, name);
+      const bytes = typeof object === "string" ? readFileSync(object) : object;
+      const batch = readChunk(bytes, labels, job, name);
       if (batch.rowCount === 0) continue;
       const text = batch.streams[0]!.text;
       const stream = streams.get(text) ?? streams.size;

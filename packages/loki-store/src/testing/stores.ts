@@ -39,6 +39,10 @@ export class TestStore implements LokiFiles {
       ? Promise.reject(notFound(`${name} does not exist`))
       : Promise.resolve(bytes);
   }
+
+  open(name: string): Promise<Uint8Array> {
+    return this.read(name);
+  }
 }
 
 const blockBytes = 512;
