@@ -13,6 +13,8 @@ export interface Call {
   readonly retries?: number;
   /** Repeats at most this often after 429. */
   readonly busyRetries?: number;
+  /** Is told, before the first pause for a 429, what the server answered and how long this may go on. */
+  readonly onBusy?: (text: string) => void;
 }
 
 const tooManyRequests = 429;
@@ -59,9 +61,12 @@ export class Client {
         throw found instanceof Failure ? found : await refusal(found);
       const asked = found instanceof Failure ? null : found.headers.get("retry-after");
       const askedMs = Number(asked ?? 0) * 1000;
-      await pause(Number.isFinite(askedMs) && askedMs > 0 ? askedMs : backoffMs, undefined, {
-        signal: this.signal,
-      });
+      const waitMs = Number.isFinite(askedMs) && askedMs > 0 ? askedMs : backoffMs;
+      if (isBusy && tried === 0 && call.onBusy !== undefined) {
+        const { message } = await refusal(found);
+        call.onBusy(`${message}; trying again in ${waitMs / 1000} s, at most ${mostNow} times`);
+      }
+      await pause(waitMs, undefined, { signal: this.signal });
     }
   }
 

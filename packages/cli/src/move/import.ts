@@ -73,7 +73,7 @@ export const importLines: AnyCommand = command({
     const isAll = /^\s*(\{\s*\})?\s*$/.test(selector);
     // Of the range in the state file, which may be another than a run without --from would ask.
     const query = isAll ? await everything(source, work) : selector;
-    const copy = new Copy(source, session.client, { query, flags });
+    const copy = new Copy(source, session, { query, flags });
     await copyAll(work, copy, { session, parallel: flags.parallel });
     session.note(
       `copied ${work.count.toLocaleString("en")} lines, ${sizeText(copy.bytes)} in this run`,
@@ -130,13 +130,13 @@ class Copy {
   /** What the target said of lines that it does not take. */
   readonly refusals = new Set<string>();
   readonly #source: Client;
-  readonly #target: Client;
+  readonly #target: Session;
   readonly #work: { readonly query: string; readonly flags: Values<typeof importFlags> };
   readonly #startMs = performance.now();
 
   constructor(
     source: Client,
-    target: Client,
+    target: Session,
     work: { readonly query: string; readonly flags: Values<typeof importFlags> },
   ) {
     this.#source = source;
@@ -178,7 +178,10 @@ class Copy {
       streams.set(labels, values);
     }
     const pushed = [...streams].map(([stream, values]) => ({ stream, values }));
-    for (const refusal of await pushStreams(this.#target, pushed, this.#work.flags.retries))
+    const { client } = this.#target;
+    const tell = (note: string) => this.#target.note(note);
+    const { retries } = this.#work.flags;
+    for (const refusal of await pushStreams(client, pushed, { retries, tell }))
       if (this.refusals.size < shownDifferences) this.refusals.add(refusal);
   }
 

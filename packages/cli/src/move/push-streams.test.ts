@@ -35,8 +35,11 @@ function takesAtMost(lines: number, status: number): string[] {
 describe("a push that is too large for the server", () => {
   const argv = ["push", "--label-from=app", ...pauses];
   const lines = Array.from({ length: 11 }, (_, i) => `app=${i % 2} n=${i}`);
-  const skald = () =>
-    runForTest(argv, { env: { SKALD_ADDR: server.url }, input: `${lines.join("\n")}\n` });
+  const skald = (...more: string[]) =>
+    runForTest([...argv, ...more], {
+      env: { SKALD_ADDR: server.url },
+      input: `${lines.join("\n")}\n`,
+    });
 
   it.each([
     [413, 1],
@@ -46,6 +49,17 @@ describe("a push that is too large for the server", () => {
     expect(await skald()).toMatchObject({ code: 0, err: expect.stringContaining("11 lines") });
     expect(taken.sort()).toEqual([...lines].sort());
     expect(pushes().filter((asked) => linesOf(asked).length === lines.length)).toHaveLength(times);
+  });
+
+  it("tells at once that a line alone has to wait", async () => {
+    takesAtMost(0, 429);
+    const { err } = await skald();
+    const notes = err.split("\n").filter((line) => line.includes("trying again"));
+    expect(notes).toEqual([
+      "the server answered 429: Too Many Requests; trying again in 0.001 s, at most 20 times",
+    ]);
+    const quiet = await skald("--quiet");
+    expect(quiet.err).not.toContain("trying again");
   });
 
   it("fails with what the server says where a line alone is refused", async () => {

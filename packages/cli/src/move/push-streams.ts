@@ -11,20 +11,27 @@ export interface PushedStream {
 /** A push that is refused for its rate is repeated so often as it is: it may be above the burst, and then never passes. */
 const busyRetries = 1;
 
+export interface PushOptions {
+  readonly retries: number;
+  /** Takes a note for the user. */
+  readonly tell: (note: string) => void;
+}
+
 /**
  * Stores rows; resolves with what the server said of those that it does not take. What is too large for one request, or for
- * the burst of the tenant, is sent in halves. Throws a `Failure` when rows could not be stored.
+ * the burst of the tenant, is sent in halves. A row alone that is refused for its rate waits, and the user is told, because
+ * one above the burst waits in vain. Throws a `Failure` when rows could not be stored.
  */
 export async function pushStreams(
   client: Client,
   streams: readonly PushedStream[],
-  retries: number,
+  options: PushOptions,
 ): Promise<readonly string[]> {
   const rows = streams.reduce((sum, { values }) => sum + values.length, 0);
   try {
     await client.call("/loki/api/v1/push", {
-      ...{ method: "POST", body: JSON.stringify({ streams }), retries },
-      ...(rows > 1 ? { busyRetries } : {}),
+      ...{ method: "POST", body: JSON.stringify({ streams }), retries: options.retries },
+      ...(rows > 1 ? { busyRetries } : { onBusy: options.tell }),
       headers: { "content-type": "application/json" },
     });
     return [];
@@ -34,8 +41,8 @@ export async function pushStreams(
     if (/answered 400: /.test(error.message)) return [error.message];
     if (rows === 1 || !/answered (413|429): /.test(error.message)) throw error;
     const [first, second] = halvesOf(streams, rows);
-    const refusals = await pushStreams(client, first, retries);
-    return [...refusals, ...(await pushStreams(client, second, retries))];
+    const refusals = await pushStreams(client, first, options);
+    return [...refusals, ...(await pushStreams(client, second, options))];
   }
 }
 

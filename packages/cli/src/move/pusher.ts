@@ -144,7 +144,13 @@ export class Pusher {
 
   async #send(streams: readonly PushedStream[]): Promise<void> {
     const { flags, io } = this.#work;
-    for (const refusal of await pushStreams(this.#client, streams, flags.retries)) {
+    const tell = (note: string) => {
+      if (!flags.quiet) io.stderr.write(`${note}\n`);
+    };
+    for (const refusal of await pushStreams(this.#client, streams, {
+      retries: flags.retries,
+      tell,
+    })) {
       this.#counts.refusals++;
       io.stderr.write(`${refusal}\n`);
     }
