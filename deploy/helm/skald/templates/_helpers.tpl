@@ -307,7 +307,7 @@ runtime_config:
 {{/* Sections of the configuration that the values have under their own names. */}}
 {{- define "skald.sections" -}}
 {{- $loki := .Values.loki }}
-{{- range $name := list "analytics" "block_builder" "bloom_build" "bloom_gateway" "compactor_grpc_client" "distributor" "frontend" "frontend_worker" "index_gateway" "ingester" "ingester_client" "operational_config" "querier" "query_range" "query_scheduler" "ruler" "storage_config" "tracing" }}
+{{- range $name := list "analytics" "block_builder" "bloom_build" "bloom_gateway" "compactor_grpc_client" "distributor" "frontend" "frontend_worker" "index_gateway" "ingester" "ingester_client" "operational_config" "querier" "query_range" "query_scheduler" "ruler" "storage_config" "syslog" "tracing" }}
 {{- with get $loki $name }}
 {{ $name }}:
   {{- toYaml . | nindent 2 }}
@@ -327,6 +327,26 @@ pattern_ingester:
 {{- $base := fromYaml (include "skald.baseConfig" .) }}
 {{- $sections := fromYaml (include "skald.sections" . | default "{}") }}
 {{- toYaml (mergeOverwrite $base $sections .Values.loki.structuredConfig) }}
+{{- end }}
+
+{{/* The ports of the listeners for syslog, as pods have them: `ports`, a list. */}}
+{{- define "skald.syslogPorts" -}}
+{{- $config := fromYaml (include "skald.config" .) }}
+ports:
+{{- with $config.syslog }}
+{{- range .listeners }}
+{{- $isUdp := eq (default "tcp" .protocol) "udp" }}
+{{- $port := splitList ":" .address | last }}
+  - name: {{ ternary "udp" "tcp" $isUdp }}-{{ $port }}
+    protocol: {{ ternary "UDP" "TCP" $isUdp }}
+    containerPort: {{ $port }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The processes that take pushes. */}}
+{{- define "skald.pushTarget" -}}
+{{- if include "skald.isDistributed" . }}distributor{{ else if include "skald.isCluster" . }}write{{ else }}all{{ end }}
 {{- end }}
 
 {{/* Whether values ask for the MinIO of Loki's chart, and one process can do without. */}}

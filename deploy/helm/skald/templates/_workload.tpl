@@ -160,6 +160,11 @@ spec:
               containerPort: {{ $loki.server.http_listen_port }}
             - name: grpc
               containerPort: {{ $loki.server.grpc_listen_port }}
+            {{- if eq .target (include "skald.pushTarget" $root) }}
+            {{- with get (fromYaml (include "skald.syslogPorts" $root)) "ports" }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+            {{- end }}
           {{- if or (include "skald.secretName" $root) (include "skald.redisSecretName" $root) $global.extraEnvFrom $values.extraEnvFrom }}
           envFrom:
             {{- if include "skald.secretName" $root }}

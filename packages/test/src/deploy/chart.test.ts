@@ -89,6 +89,64 @@ describe.each(cases)("the chart with %s", (_, values) => {
   });
 });
 
+describe("ports of syslog", () => {
+  const listeners = parseYaml(`
+loki:
+  syslog:
+    listeners:
+      - { address: "0.0.0.0:5514", protocol: udp, tenant: a }
+      - { address: "[::]:5514", tenant: a }
+syslog: { service: { type: LoadBalancer, externalTrafficPolicy: Local } }
+`);
+  const ports = [
+    { name: "udp-5514", protocol: "UDP" },
+    { name: "tcp-5514", protocol: "TCP" },
+  ];
+
+  it.each([
+    ["all", "SingleBinary"],
+    ["write", "SimpleScalable"],
+    ["distributor", "Distributed"],
+  ])("have a service, and are open in the pods that take pushes: %s", (target, deploymentMode) => {
+    const objects = objectsOf(merged({ ...distributed, deploymentMode }, listeners));
+    expect(objects.flatMap(problemsOf)).toEqual([]);
+    expect(problemsBetween(objects)).toEqual([]);
+    const service = ofKind(objects, "Service").find((one) => nameOf(one) === "skald-syslog");
+    expect(at(service, "spec")).toMatchObject({
+      type: "LoadBalancer",
+      externalTrafficPolicy: "Local",
+      selector: { "app.kubernetes.io/component": target },
+      ports: ports.map((port) => ({ ...port, port: 5514, targetPort: port.name })),
+    });
+    const open = workloadsOf(objects).filter((one) =>
+      JSON.stringify(at(one, "spec", "template", "spec", "containers", 0, "ports")).includes(
+        "udp-5514",
+      ),
+    );
+    expect(
+      open.map((one) =>
+        at(one, "spec", "template", "metadata", "labels", "app.kubernetes.io/component"),
+      ),
+    ).toEqual([target]);
+    const policy = ofKind(objects, "NetworkPolicy").find((one) => nameOf(one) === "skald-syslog");
+    expect(at(policy, "spec", "ingress")).toEqual([
+      { ports: ports.map(({ name, protocol }) => ({ port: name, protocol })) },
+    ]);
+  });
+
+  it("are in the configuration", () => {
+    expect(at(parseYaml(configTextOf(listeners)), "syslog", "listeners", 0, "protocol")).toBe(
+      "udp",
+    );
+    expect(schemaProblems(merged(own, listeners), schema)).toEqual([]);
+  });
+
+  it("need no service without listeners", () => {
+    expect(ofKind(objectsOf({}), "Service").map(nameOf)).not.toContain("skald-syslog");
+    expect(ofKind(objectsOf({}), "NetworkPolicy").map(nameOf)).not.toContain("skald-syslog");
+  });
+});
+
 describe("secrets of the chart", () => {
   const secretOf = (values: Fields) =>
     ofKind(objectsOf(values), "Secret").find((one) => nameOf(one) === "skald-redis");

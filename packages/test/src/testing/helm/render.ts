@@ -216,6 +216,7 @@ const plainFunctions: Functions = {
   append: (items, item) => [...asList(items as Value), item as Value],
   prepend: (items, item) => [item as Value, ...asList(items as Value)],
   first: (items) => asList(items as Value)[0],
+  last: (items) => asList(items as Value).at(-1),
   rest: (items) => asList(items as Value).slice(1),
   has: (item, items) => asList(items as Value).includes(item as Value),
   join: (separator, items) => asList(items as Value).join(String(separator)),
