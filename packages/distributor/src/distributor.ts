@@ -65,11 +65,12 @@ export interface DistributorOptions {
   readonly distributorCount?: () => number;
   /** Decodes bodies that would block this thread for long. Must reject as `decodeBody` throws. */
   readonly decodeInWorker?: (tenant: string, input: PushBody, maxBytes: number) => Promise<RawPush>;
-  /** The same for bodies of records; must reject as `decodeDoor` throws. */
+  /** The same for bodies of records; must reject as `decodeDoor` throws. The memory of one that `movesBody` may be moved. */
   readonly decodeRecordsInWorker?: (
     tenant: string,
     input: DoorBody,
     maxBytes: number,
+    movesBody: boolean,
   ) => Promise<DoorPush | BulkPush>;
   /** Is called for failures that are not the client's fault (500). */
   readonly onFailure?: (error: SkaldError, tenant: string) => void;
@@ -103,6 +104,8 @@ export interface IncomingRecords extends IncomingBody {
   readonly mapping: FieldMapping;
   /** Given for a piece of a body. */
   readonly piece?: PieceOfBody;
+  /** Whether nobody else reads the memory of the body, so that it can be moved to another thread. */
+  readonly ownsBody?: boolean;
 }
 
 interface IncomingBody {
@@ -133,7 +136,7 @@ const maxDecodingMs = 8;
 const tinyBytes = 16 * 1024;
 /** How many times longer than protobuf a format takes to decode. */
 const otlpCost = 4;
-const recordsCost = 4;
+const recordsCost = 16;
 const jsonCost = 2;
 /** Bytes of the columns of a decoded push. */
 const bytesPerStream = 12;
@@ -193,12 +196,12 @@ export class Distributor implements Contract {
 
   /** Serves a body of records in the same way; the answer says what became of each. */
   async pushRecords(tenant: string, request: IncomingRecords): Promise<PushResponse> {
-    const { format, mapping, piece, take, hold, isGone } = request;
+    const { format, mapping, piece, take, hold, isGone, ownsBody = false } = request;
     try {
       const encoding = parseDoorEncoding(request.contentEncoding);
       const { body } = request;
       const input = { format, encoding, body, mapping, ...(piece === undefined ? {} : { piece }) };
-      const records = await this.#decodeRecords(tenant, input, take);
+      const records = await this.#decodeRecords(tenant, input, ownsBody, take);
       const { push } = records;
       request.inflated?.(bytesOf(push));
       const { length: entries } = records.refused;
@@ -248,7 +251,12 @@ export class Distributor implements Contract {
     });
   }
 
-  #decodeRecords(tenant: string, input: DoorBody, take?: TakeBytes): Promise<DoorPush | BulkPush> {
+  #decodeRecords(
+    tenant: string,
+    input: DoorBody,
+    ownsBody: boolean,
+    take?: TakeBytes,
+  ): Promise<DoorPush | BulkPush> {
     const { decodeRecordsInWorker } = this.#options;
     return this.#decode<DoorPush | BulkPush>(tenant, {
       ...input,
@@ -256,21 +264,24 @@ export class Distributor implements Contract {
       maxInlineBytes: maxInlineDecodedBytes / recordsCost,
       here: (maxBytes) => decodeDoor(input, maxBytes, take),
       there:
-        decodeRecordsInWorker && ((maxBytes) => decodeRecordsInWorker(tenant, input, maxBytes)),
+        decodeRecordsInWorker &&
+        ((maxBytes) => decodeRecordsInWorker(tenant, input, maxBytes, ownsBody)),
     });
   }
 
   async #decode<T>(tenant: string, work: Decoding<T>): Promise<T> {
     const { maxDecompressedBytes: maxBytes, metrics } = this.#options;
     const { body, here, there } = work;
+    // A body that moved has no length any more.
+    const { length: bytes } = body;
     try {
       if (there === undefined) return here(maxBytes);
-      const decoded = decodingTime.spend(body.length, () => decodeInline(work, maxBytes));
+      const decoded = decodingTime.spend(bytes, () => decodeInline(work, maxBytes));
       return decoded ?? (await there(maxBytes));
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
         const reason: DiscardReason = "request_body_too_large";
-        metrics.discarded(tenant, reason, { bytes: body.length });
+        metrics.discarded(tenant, reason, { bytes });
       }
       throw error;
     }

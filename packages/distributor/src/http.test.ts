@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { TakeBytes } from "@skald/kernels";
 import { Ledger } from "@skald/runtime";
+import type { IncomingRecords } from "./distributor.js";
 import { createPushHandler, PushDoor } from "./http.js";
 import { type Harness, jsonPush, makeHarness } from "./testing/harness.js";
 
@@ -106,6 +107,32 @@ describe("createPushHandler", () => {
     const url = await serve({ harness: { distributor } });
     await Promise.all([post(url, one), post(url, one)]);
     expect(seen[0]).not.toBe(seen[1]);
+  });
+
+  it("says which bodies of records lie in its memory, and takes memory that was moved for none", async () => {
+    const owned: unknown[] = [];
+    const sizes: number[] = [];
+    const distributor = {
+      push: () => Promise.reject(new Error("no test sends a push here")),
+      pushRecords: async (_tenant: string, { body, ownsBody }: IncomingRecords) => {
+        owned.push(ownsBody);
+        sizes.push(body.length);
+        if (ownsBody === true) structuredClone(0, { transfer: [body.buffer as ArrayBuffer] });
+        return { status: 204 };
+      },
+    };
+    const door = new PushDoor({ distributor, maxReceivedBytes: 1000, ledger: new Ledger(0) });
+    const records = { contentEncoding: undefined, format: "json_lines", mapping: {} } as never;
+    const send = (bodyOf: (take: TakeBytes) => Uint8Array) =>
+      door.serve("t1", {
+        isGone: () => false,
+        read: async (_maxBytes, _book, take) => Object.assign({ body: bodyOf(take) }, records),
+      });
+    const other = Buffer.alloc(7);
+    await send((take) => take(5));
+    await send((take) => take(6));
+    await send(() => other);
+    expect([owned, sizes, other.length]).toEqual([[true, true, false], [5, 6, 7], 7]);
   });
 
   it("answers 204 without a body, and hands the shard on", async () => {

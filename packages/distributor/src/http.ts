@@ -81,7 +81,10 @@ class OnePush {
         isGone: () => push.isGone(),
       };
       const answer = await ("format" in read
-        ? distributor.pushRecords(this.#tenant, { ...read, ...own })
+        ? distributor.pushRecords(this.#tenant, {
+            ...{ ...read, ...own },
+            ownsBody: this.#memory?.holds(read.body) === true,
+          })
         : distributor.push(this.#tenant, { ...read, ...own }));
       // After a fault some work may still use the memory.
       isReusable = answer.status < 500;

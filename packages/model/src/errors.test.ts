@@ -12,6 +12,17 @@ function outcome(found: unknown, known = 1): string {
   }
 }
 
+describe("SkaldError", () => {
+  it("knows the place of a fault of ours, and spends nothing on that of a client's", () => {
+    const before = Error.stackTraceLimit;
+    const frames = (error: Error) => error.stack?.match(/^ +at /gm)?.length ?? 0;
+    expect(frames(new SkaldError("internal", "x"))).toBeGreaterThan(0);
+    expect(frames(new SkaldError("invalid_argument", "x"))).toBe(0);
+    expect(frames(new SkaldError("unavailable", "x", { status: 429 }))).toBe(0);
+    expect(Error.stackTraceLimit).toBe(before);
+  });
+});
+
 describe("refuseNewerVersion", () => {
   it.each([2, 4, 7, 8, 11, 98])("refuses version %i, and names the file", (found) => {
     expect(outcome(found)).toContain(`folder/file has format version ${found}, this program knows`);

@@ -34,10 +34,15 @@ export class SkaldError extends Error {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    const status = options?.status ?? errorStatus[code];
+    const { stackTraceLimit } = Error;
+    // Where a client is at fault nobody asks for the place, and its bad rows may come by thousands.
+    if (status < 500) Error.stackTraceLimit = 0;
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = "SkaldError";
     this.code = code;
-    this.status = options?.status ?? errorStatus[code];
+    this.status = status;
     this.detail = options?.detail;
     this.retryAfterSeconds = options?.retryAfterSeconds;
   }

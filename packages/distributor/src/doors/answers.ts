@@ -74,8 +74,9 @@ function bulkItems({ records, refused, actions }: RecordReport): string {
     }
     next++;
     const { status, reason } = outcome;
-    const error = { type: itemTypes[status] ?? "status_exception", reason };
-    items.push(JSON.stringify({ [bulkActions[action] as string]: { status, error } }));
+    const type = itemTypes[status] ?? "status_exception";
+    const error = `{"type":"${type}","reason":${JSON.stringify(reason)}}`;
+    items.push(`{"${bulkActions[action]}":{"status":${status},"error":${error}}}`);
   }
   return `{"took":0,"errors":${refused.length > 0},"items":[${items.join(",")}]}\n`;
 }

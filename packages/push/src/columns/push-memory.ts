@@ -22,6 +22,11 @@ export class PushMemory {
     return buffer.subarray(0, length);
   }
 
+  /** Whether bytes lie in this memory. Their buffer may be moved to another thread, whole; the next push gets another one. */
+  holds(bytes: Uint8Array): boolean {
+    return this.#buffers.some(({ buffer }) => buffer === bytes.buffer);
+  }
+
   /** Makes all buffers free again; returns how many bytes stay allocated. */
   reset(): number {
     this.#taken = 0;

@@ -1,3 +1,4 @@
+import { setPriority } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError } from "@skald/model";
@@ -41,10 +42,24 @@ export type JobHandler = (payload: never, context: JobContext) => JobResult | Pr
 export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void {
   const port = parentPort;
   if (port === null) throw new Error("serveJobs must run in a worker thread");
+  yieldToMainThread();
   const thread = new JobThread(handlers, port, (workerData as { cancel: Int32Array }).cancel);
   port.on("message", (message: ToThread) => thread.receive(message));
   // Sent after the modules are loaded: the thread may be ended from then on.
   setImmediate(() => thread.send({ kind: "ready" }));
+}
+
+/** How nice a thread of jobs is: where threads wait for a core, the main thread gets three times as much of it. */
+export const jobNiceness = 5;
+
+/** The main thread answers everybody, so jobs leave it a core. Linux has a niceness for each thread, others one for the process. */
+function yieldToMainThread(): void {
+  if (process.platform !== "linux") return;
+  try {
+    setPriority(0, jobNiceness);
+  } catch {
+    // A sandbox that forbids it costs nothing but patience.
+  }
 }
 
 /** Memory of this thread, garbage included. */

@@ -1,6 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
+import { jobNiceness } from "./jobs.js";
 import type { JobOptions, JobQueue, WaitingJob } from "./seat.js";
 import { background, closePools, failureOf, hold, makePool, now, until } from "./testing/pool.js";
 
@@ -27,6 +29,22 @@ describe("WorkerPool", () => {
     await pool.close();
     expect(pool.warm()).toBe(false);
     unsubscribe("worker_threads", count);
+  });
+
+  const linux = process.platform === "linux" ? it : it.skip;
+  linux("has threads that leave a busy core to the main thread", async () => {
+    const niceness = () =>
+      readdirSync("/proc/self/task").map((task) => {
+        const stat = readFileSync(`/proc/self/task/${task}/stat`, "utf8");
+        // The name of a thread may have blanks; its niceness is the 17th number behind it.
+        return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
+      });
+    const nice = () => niceness().filter((one) => one === jobNiceness).length;
+    const before = nice();
+    const pool = makePool({ size: 2 });
+    await Promise.all(Array.from({ length: 8 }, (_, n) => pool.run("double", { n }, now)));
+    expect(nice() - before).toBe(2);
+    expect(niceness()).toContain(0);
   });
 
   it("replaces a thread that keeps too much memory, once it has no job", async () => {

@@ -41,10 +41,11 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
       const share = { tenant, actors: [], cost: input.body.length };
       return pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "decode", share });
     },
-    decodeRecordsInWorker: (tenant, input, maxBytes) => {
+    decodeRecordsInWorker: (tenant, input, maxBytes, movesBody) => {
       const share = { tenant, actors: [], cost: input.body.length };
       const job = { input, maxBytes };
-      return pool.run<DoorPush>("decode_records", job, { lane: "decode", share });
+      const transfer = movesBody ? [input.body.buffer as ArrayBuffer] : [];
+      return pool.run<DoorPush>("decode_records", job, { lane: "decode", share, transfer });
     },
     ...(sampler === undefined ? {} : { onStored: (push) => sampler.note(push) }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
