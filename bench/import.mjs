@@ -85,9 +85,8 @@ async function skald(argv) {
 
 async function startServer(name) {
   server = spawn(
-    process.execPath,
+    join(root, "bin/skald"),
     [
-      join(root, "packages/skald/bundle/main.js"),
       `-config.file=${join(root, "bench/skald.yaml")}`,
       ...["-auth.enabled=true", "-validation.reject-old-samples=false"],
       `-common.path-prefix=${join(dir, name)}`,
