@@ -127,7 +127,7 @@ describe("ClientQueries", () => {
       return (await new FrontendThread().answer(job, context, () => querier)).kind;
     };
     const rate = (terms: number) => `rate({a="b"} ${'|= "x" '.repeat(terms)} [1m])`;
-    expect([await reply(rate(1)), await reply(rate(2000))]).toEqual(["planned", "answer"]);
+    expect([await reply(rate(1)), await reply(rate(1400))]).toEqual(["planned", "answer"]);
   });
 
   it("gives the value of an endpoint that no client has", async () => {
