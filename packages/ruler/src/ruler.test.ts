@@ -263,6 +263,41 @@ it("leaves evaluations of a group that is too slow out, counts them and warns on
   expect(warnings).toHaveLength(1);
 });
 
+it("evaluates sixteen groups at a time, eight of a tenant", async () => {
+  const running: string[] = [];
+  const peaks = { all: 0, tenant: 0 };
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => (letGo = resolve));
+  let evaluations = 0;
+  const instant = async ({ tenant }: { readonly tenant: string }) => {
+    running.push(tenant);
+    const ofTenant = running.filter((other) => other === tenant).length;
+    peaks.all = Math.max(peaks.all, running.length);
+    peaks.tenant = Math.max(peaks.tenant, ofTenant);
+    await held;
+    running.splice(running.indexOf(tenant), 1);
+    evaluations++;
+    return { kind: "scalar", value: 1 } as const;
+  };
+  const { call, ruler } = await open(stores[0]![1](), testTexts(), undefined, {
+    querier: { instant },
+  });
+  const add = async (...tenants: string[]) => {
+    for (const tenant of tenants)
+      for (let i = 0; i < 12; i++)
+        await call("POST /loki/api/v1/rules/ns", `${group(`g${i}`)}\ninterval: 10ms`, tenant);
+    await ruler.sync();
+  };
+  await add("a");
+  await until(() => running.length >= 8);
+  await add("b", "c");
+  await until(() => running.length >= 16);
+  letGo();
+  await until(() => evaluations >= 200);
+  await ruler.stop();
+  expect(peaks).toEqual({ all: 16, tenant: 8 });
+});
+
 it("lets other work run between the rules of a group", async () => {
   const instant = async () => ({ kind: "scalar", value: 1 }) as const;
   const { call, ruler } = await open(stores[0]![1](), testTexts(), undefined, {
