@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { buildInfo, type Lane } from "@skald/runtime";
+import { buildInfo, type Lane, memoryBytes } from "@skald/runtime";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { load, minimal, run } from "../../config/testing/load.js";
@@ -61,6 +61,16 @@ describe("the threads that decode, seal and scan", () => {
     expect(decoded).toBeLessThan(20);
     await Promise.all(pushes);
   });
+});
+
+it("lets pushes hold 384 MiB where nobody says how much, however large the machine is", () => {
+  const maxBytes = Math.min(384 << 20, memoryBytes() / 8);
+  // An eighth is left to small pushes.
+  const most = Math.floor((maxBytes * 7) / 8);
+  const claim = parts.ledger.open("a");
+  claim.receive(most);
+  expect(() => claim.receive(1 << 20)).toThrow(`pushes hold ${maxBytes} bytes`);
+  claim.close();
 });
 
 /** A scan that looks at nothing. */
