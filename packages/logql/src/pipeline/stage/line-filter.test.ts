@@ -81,6 +81,14 @@ describe("line filters", () => {
 
   it.each([
     ['|~ "["', "parse error : stage '|~ \"[\"' : error parsing regexp: missing closing ]: `[`"],
+    [
+      '|~ "a" or "["',
+      'parse error : stage \'|~ "a" or "["\' : error parsing regexp: missing closing ]: `[`',
+    ],
+    [
+      '|= "a" or ip("x") or "b"',
+      'parse error : stage \'|= "a" or ip("x") or "b"\' : ip: invalid pattern: "x"',
+    ],
     ['|= ip("x")', 'parse error : stage \'|= ip("x")\' : ip: invalid pattern: "x"'],
     ['|~ ip("1.1.1.1")', "parse error : stage '|~ ip(\"1.1.1.1\")' : ip: invalid operation"],
   ])("refuses %s", (stages, message) => {
