@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import type { ScanOptions } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
-import { makeDirectory, makeSegment } from "@skald/scan/testing";
+import { makeDirectory, makeSegment, row } from "@skald/scan/testing";
 import type { Found } from "./find/source-finder.js";
 import { openViews } from "./testing/held-ingester.js";
 import { LocalScanner } from "./testing/local-scanner.js";
@@ -89,6 +90,30 @@ describe("limits", () => {
     );
     expect(stats.entriesReturned).toBe(10);
   });
+});
+
+it("counts each stream that a scan finds, so that scans of many streams wait with those of many bytes", async () => {
+  const streams = Array.from({ length: 100 }, (_, i) => i);
+  const store = [0, 10, 20, 30, 40, 50].map((from) => ({
+    ...makeSegment(
+      directory.path,
+      streams.map((i) => row(`m${i}`, from * 1e6 + i, "x")),
+      { id: `m${from}` },
+    ),
+    sizeBytes: large[0]!.sizeBytes,
+  }));
+  const costs: number[] = [];
+  const counted = new LocalScanner(1);
+  scanners.push(counted);
+  const run = counted.run.bind(counted);
+  counted.run = (kind, task, options) => {
+    costs.push((options as ScanOptions).share.cost);
+    return run(kind, task, options);
+  };
+  const query = "sum by (app) (count_over_time({app=~`m.+`} |= `x` [1s]))";
+  await querierOf(counted, { store }).run("query", request(query), never);
+  const [before = 0, after = 0] = [costs.at(0), costs.at(-1)];
+  expect(after - before).toBe(streams.length * 256);
 });
 
 describe("a querier for small queries", () => {

@@ -62,23 +62,27 @@ it("counts by a small index without asking another thread", async () => {
   });
   const day: DayView = { index: new DayIndex(image), young: [], select: () => [] };
   const asked: CountDayTask[] = [];
+  const costs: number[] = [];
   const found = async (maxHere: number) => {
     const catalog = new CountingCatalog({
       catalog: { list: async () => [], days: async () => [day] },
       maxHere,
-      countDay: async (task) => {
+      countDay: async (task, { share: { cost } }) => {
         asked.push(task);
+        costs.push(cost);
         return countDay(task, new DayIndex(task.image), { check: () => {} });
       },
     });
     const range = { fromNs: testDayNs, toNs: testDayNs + 100n };
     const counting = { plan: instantLeaf("sum(count_over_time({app=~`.+`}[1s]))", 100), busy: [] };
-    const share = { tenant: "t", actors: [], cost: 0 };
+    const share = { tenant: "t", actors: [], cost: 5 };
     return catalog.count({ tenant: "t", ...range, counting }, { signal, share });
   };
   const here = await found(2);
   expect([here.countedSegments, asked.length]).toEqual([1, 0]);
   expect(await found(1)).toEqual(here);
   expect(asked).toHaveLength(1);
+  // Two streams of a segment.
+  expect(costs).toEqual([5 + 2 * 64]);
   directory.remove();
 });
