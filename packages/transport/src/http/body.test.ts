@@ -152,6 +152,45 @@ describe("readBody", () => {
     }
   });
 
+  describe("of a large declared length", () => {
+    const declared = 4 * 1024 * 1024;
+    const piece = (first: number) => Buffer.alloc(declared / 16, first);
+    const read = () => {
+      const headers = { "content-length": String(declared) };
+      const request = Object.assign(new PassThrough(), { headers, complete: true });
+      const taken: Uint8Array[] = [];
+      const take = (length: number) => {
+        taken.push(new Uint8Array(length));
+        return taken.at(-1)!;
+      };
+      const body = readBody(request as unknown as IncomingMessage, 2 * declared, undefined, take);
+      return { request, taken, body };
+    };
+
+    it("has memory once an eighth of it came, into which the rest goes as it comes", async () => {
+      const { request, taken, body } = read();
+      request.write(piece(0));
+      await nextTurn();
+      expect(taken).toEqual([]);
+      for (let i = 1; i < 5; i++) request.write(piece(i));
+      await nextTurn();
+      expect(taken.map(({ length }) => length)).toEqual([declared]);
+      expect([taken[0]![0], taken[0]!.indexOf(4)]).toEqual([0, declared / 4]);
+      for (let i = 5; i < 16; i++) request.write(piece(i));
+      request.end();
+      const whole = Buffer.concat(Array.from({ length: 16 }, (_, i) => piece(i)));
+      expect(whole.equals(await body)).toBe(true);
+      expect(taken).toHaveLength(1);
+    });
+
+    it("is refused where more comes", async () => {
+      const { request, body } = read();
+      for (let i = 0; i < 16; i++) request.write(piece(i));
+      request.end("x");
+      await expect(body).rejects.toThrow("longer than its header content-length");
+    });
+  });
+
   it("refuses a declared length beyond the limit before a byte of it came", async () => {
     const { port, next } = await serve();
     const wire = await openWire(port);

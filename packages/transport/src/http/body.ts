@@ -16,7 +16,10 @@ export async function readBody(
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) throw bodyTooLarge(maxBytes);
   if (request.destroyed && !request.complete) throw clientLeft();
-  const body = await readAll(request, { maxBytes, book, take, isWhole: () => request.complete });
+  const body = await readAll(request, {
+    ...{ maxBytes, book, take, declared },
+    isWhole: () => request.complete,
+  });
   markRequest(request, routeName(pathOf(request)));
   return body;
 }
@@ -29,6 +32,8 @@ export interface ReadOptions {
   readonly book?: ((chunkBytes: number) => void) | undefined;
   /** Allocates the memory of a body of several chunks. */
   readonly take?: ((length: number) => Uint8Array) | undefined;
+  /** Bytes that the sender announced; 0: none. */
+  readonly declared?: number | undefined;
   /** Whether a stream that was closed had given everything. */
   readonly isWhole: () => boolean;
 }
@@ -40,9 +45,9 @@ export interface ReadOptions {
  */
 export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Array> {
   const { maxBytes, timeoutMs = 0, book = () => undefined, isWhole } = options;
-  const { take = Buffer.allocUnsafe } = options;
+  const { take = Buffer.allocUnsafe, declared = 0 } = options;
   return new Promise((resolve, reject) => {
-    const chunks = new Chunks();
+    const chunks = new Chunks(take, declared);
     let count = 0;
     let pace: NodeJS.Timeout | undefined;
     const onLate = () => refuse(new SkaldError("unavailable", tooLate(timeoutMs)));
@@ -69,11 +74,11 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
       }
       try {
         book(chunk.length);
+        chunks.add(chunk);
       } catch (error) {
         refuse(error);
         return;
       }
-      chunks.add(chunk);
       if (chunks.sizeBytes > smallBytes) {
         pace ??= watchPace(chunks, () => refuse(new SkaldError("unavailable", tooSlow)));
       }
@@ -81,7 +86,7 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
     stream.on("data", onData);
     stream.once("end", () => {
       stopTimers();
-      resolve(chunks.concat(take));
+      resolve(chunks.concat());
     });
     // An error of a half-read stream always means that the rest does not come.
     stream.once("error", () => reject(clientLeft()));
@@ -124,16 +129,53 @@ function watchPace(chunks: Chunks, onSlow: () => void): NodeJS.Timeout {
 const minChunkBytes = 4096;
 const slabBytes = 64 * 1024;
 
-/** The chunks of a body in few buffers, even if the client sends tiny ones. */
+const longerThanDeclared = "the request body is longer than its header content-length says";
+
+/** A larger body has memory of its own once so large a part of what was announced has arrived; an announcement alone reserves nothing. */
+const minOwnBytes = 1024 * 1024;
+const arrivedPart = 1 / 8;
+
+/**
+ * The chunks of a body in few buffers, even if the client sends tiny ones. Those of a large body are copied as they arrive: they would live long
+ * enough to be freed only when the whole heap is collected.
+ */
 class Chunks {
+  readonly #take: (length: number) => Uint8Array;
+  readonly #declared: number;
   readonly #parts: Buffer[] = [];
   sizeBytes = 0;
+  #own: Uint8Array | undefined;
   #slab: Buffer = Buffer.alloc(0);
   #from = 0;
   #to = 0;
 
+  constructor(take: (length: number) => Uint8Array, declared: number) {
+    this.#take = take;
+    this.#declared = declared;
+  }
+
   add(chunk: Buffer): void {
+    const at = this.sizeBytes;
     this.sizeBytes += chunk.length;
+    if (this.#own !== undefined) {
+      if (this.sizeBytes > this.#own.length) throw invalidArgument(longerThanDeclared);
+      this.#own.set(chunk, at);
+      return;
+    }
+    this.#keep(chunk);
+    if (this.#declared >= minOwnBytes && this.sizeBytes >= this.#declared * arrivedPart) {
+      this.#own = this.#join(Math.max(this.#declared, this.sizeBytes));
+    }
+  }
+
+  concat(): Uint8Array {
+    if (this.#own !== undefined) return this.#own.subarray(0, this.sizeBytes);
+    this.#flush();
+    const [only] = this.#parts;
+    return only !== undefined && this.#parts.length === 1 ? only : this.#join(this.sizeBytes);
+  }
+
+  #keep(chunk: Buffer): void {
     if (chunk.length >= minChunkBytes) {
       this.#flush();
       this.#parts.push(chunk);
@@ -147,13 +189,12 @@ class Chunks {
     this.#to += chunk.copy(this.#slab, this.#to);
   }
 
-  concat(take: (length: number) => Uint8Array): Uint8Array {
+  /** Moves what was kept to the start of memory of this length. */
+  #join(length: number): Uint8Array {
     this.#flush();
-    const [only] = this.#parts;
-    if (only !== undefined && this.#parts.length === 1) return only;
-    const all = take(this.sizeBytes);
+    const all = this.#take(length);
     let at = 0;
-    for (const part of this.#parts) {
+    for (const part of this.#parts.splice(0)) {
       all.set(part, at);
       at += part.length;
     }
