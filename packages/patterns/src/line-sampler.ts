@@ -1,4 +1,5 @@
 import type { PatternIngester, PushRequest, SampledLines } from "@skald/contracts";
+import { copyBytes } from "@skald/kernels";
 import { type Batch, detectedLevelName, levelInMetadata, levelNames } from "@skald/model";
 
 export interface LineSamplerOptions {
@@ -294,14 +295,6 @@ interface LineFacts {
   readonly stream: number;
   readonly level: number;
   readonly seconds: number;
-}
-
-/** Shorter lines are copied here; a view for each would cost more. */
-const minBytesToCall = 64;
-
-function copyBytes(bytes: Uint8Array, from: number, to: number, into: Uint8Array, at: number) {
-  if (to - from >= minBytesToCall) into.set(bytes.subarray(from, to), at);
-  else for (let i = from; i < to; i++) into[at + i - from] = bytes[i]!;
 }
 
 /** What lines begin with; it grows by doubling. */

@@ -1,3 +1,4 @@
+import { copyBytes } from "@skald/kernels";
 import {
   type Batch,
   type BatchSource,
@@ -209,7 +210,7 @@ function packBytes(
     let end = first + length[i]!;
     // Texts of neighbouring rows mostly are neighbours, and are copied together.
     for (i++; i < to && start[i] === end; i++) end += length[i]!;
-    target.set(bytes.subarray(first, end), at);
+    copyBytes(bytes, first, end, target, at);
     at += end - first;
   }
 }
