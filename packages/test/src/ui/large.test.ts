@@ -211,5 +211,31 @@ describe("a tail at 20,000 lines a second", () => {
     await say("the end");
     await rows(page).filter({ hasText: "the end" }).waitFor();
     await expectFewElements(page);
+    // All rows move up; each is filled once.
+    const fills = await countFills(page);
+    await say("after the end");
+    await rows(page).filter({ hasText: "after the end" }).waitFor();
+    expect(await fills()).toBeLessThanOrEqual(await page.locator(".list .row").count());
+  });
+
+  inBrowser("ends at the end where lines wrap", url, async (page) => {
+    await page.goto(addressOf('{app="long"}'));
+    await page.getByRole("button", { name: "Wrap lines" }).click();
+    await page.locator("#live").click();
+    await untilCount(page, "lines/s");
+    const ns = BigInt(Date.now()) * 1_000_000n;
+    const values = Array.from({ length: 500 }, (_, n) => {
+      return [String(ns + BigInt(n)), `${n} ${"word ".repeat(200)}`] as const;
+    });
+    await push(site, [{ stream: { app: "long" }, values }]);
+    await until(async () => (await held(page)) === values.length);
+    await rows(page)
+      .filter({ hasText: /499 word/ })
+      .waitFor();
+    const left = `(() => {
+      const { scrollTop, clientHeight, scrollHeight } = document.querySelector(".list");
+      return scrollHeight - clientHeight - scrollTop;
+    })()`;
+    await until(async () => Number(await page.evaluate(left)) < 1);
   });
 });

@@ -95,11 +95,12 @@ export class LineList {
     return Number.parseInt(getComputedStyle(this.element).getPropertyValue("--row"), 10) || 22;
   }
 
-  /** Takes note that the source has more lines at its end, or others. */
-  grow(source: LineSource = this.#source): void {
+  /** Takes note that the source has more lines at its end, or others; `follow` shows its end. */
+  grow(source: LineSource, follow: boolean): void {
     this.#source = source;
     this.#heights.grow(source.count);
-    this.refresh();
+    if (follow) this.#toEnd();
+    else this.refresh();
   }
 
   /** Marks the row that is current, and those that are picked. */
@@ -122,10 +123,22 @@ export class LineList {
     this.refresh();
   }
 
-  toEnd(): void {
-    this.element.scrollTop = this.element.scrollHeight;
-    this.#top = this.element.scrollTop;
+  #toEnd(): void {
+    this.#scrollToEnd();
     this.refresh();
+    // Rows that wrap have their heights only now.
+    if (this.#look?.wrap) {
+      this.#scrollToEnd();
+      this.draw();
+    }
+  }
+
+  /** Before rows are filled: the layout that it asks for is then that of the height alone. */
+  #scrollToEnd(): void {
+    const height = this.#heights.topOf(this.#source.count);
+    this.#space.style.height = `${height}px`;
+    this.element.scrollTop = height;
+    this.#top = this.element.scrollTop;
   }
 
   get atEnd(): boolean {
@@ -223,6 +236,8 @@ export class LineList {
 
   #onScroll(): void {
     const { scrollTop } = this.element;
+    // It is drawn there already, where the list scrolled by itself.
+    if (scrollTop === this.#top) return;
     const isUp = scrollTop < this.#top;
     this.#top = scrollTop;
     this.draw();

@@ -49,12 +49,7 @@ export class LiveRing {
   /** Takes lines; `first` says that they are the first of a connection. */
   add(lines: readonly Line[], first: boolean): void {
     const expected = first && this.#lines.length + this.#waiting.length > 0;
-    const fresh = lines.filter((line) => {
-      const key = `${line.ns} ${keyOf(line)}`;
-      const count = this.#known.get(key) ?? 0;
-      if (count > 0) this.#known.set(key, count - 1);
-      return count === 0;
-    });
+    const fresh = this.#known.size === 0 ? lines : lines.filter((line) => !this.#isKnown(line));
     if (expected && fresh.length === lines.length && lines.length > 0)
       this.#waiting.push(gapBefore(lines[0]!));
     for (const line of fresh) this.#waiting.push(line);
@@ -62,6 +57,15 @@ export class LiveRing {
       this.lost += this.#waiting.length - this.#max;
       this.#waiting = this.#waiting.slice(-this.#max);
     }
+  }
+
+  /** Whether a line was there before the connection, which each of them is once. */
+  #isKnown(line: Line): boolean {
+    const key = `${line.ns} ${keyOf(line)}`;
+    const count = this.#known.get(key) ?? 0;
+    if (count > 1) this.#known.set(key, count - 1);
+    else this.#known.delete(key);
+    return count > 0;
   }
 
   /** Shows what waits, unless the view stands still. Returns how many lines left at the start, or undefined without a change. */

@@ -73,8 +73,7 @@ export function LinesView() {
   });
   useSignalEffect(() => {
     grown.value;
-    list.current?.grow(source.peek());
-    if (liveSource.peek() !== undefined && !livePause.peek()) list.current?.toEnd();
+    list.current?.grow(source.peek(), liveSource.peek() !== undefined && !livePause.peek());
   });
   useSignalEffect(() => {
     selected.value;
