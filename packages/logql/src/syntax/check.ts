@@ -218,10 +218,34 @@ export function parseMatchingPattern(pattern: string): readonly PatternPiece[] {
 }
 
 /**
- * Estimates the instructions an RE2 expression compiles to, in time linear to its length. Made before compiling: a
- * repetition such as `(.{30}x){33}` costs as much as its copies, so a short text can ask for much time and memory.
+ * Estimates what it takes to compile an RE2 expression, in instructions, in time linear to its length. Made before compiling,
+ * because a short text can ask for much time and memory.
  */
 export function regexCost(pattern: string): number {
+  return programCost(pattern) + classCost(pattern);
+}
+
+/** To make the ranges of `\pL` takes as long as to make this many instructions. */
+const unicodeClassCost = 80;
+/** The last character with another case: RE2 looks at each character of a range up to it, to fold it. */
+const lastFolded = 0x1e943;
+/** That many take as long as one instruction. */
+const foldedPerInstruction = 64;
+
+/** What classes take while the expression is read, however often they are repeated. */
+function classCost(pattern: string): number {
+  const unicode = unicodeClassCost * (pattern.match(/\\[pP]/g)?.length ?? 0);
+  if (!/\(\?[A-Za-z]*i/.test(pattern)) return unicode;
+  let folded = 0;
+  for (const [, hex, char = ""] of pattern.matchAll(/-(?:\\x\{([\da-fA-F]+)\}|(\P{ASCII}))/gu)) {
+    const last = hex === undefined ? char.codePointAt(0)! : Number.parseInt(hex, 16);
+    folded += Math.min(last, lastFolded);
+  }
+  return unicode + Math.ceil(folded / foldedPerInstruction);
+}
+
+/** The instructions of the program; a repetition such as `(.{30}x){33}` costs as much as its copies. */
+function programCost(pattern: string): number {
   if (!pattern.includes("{")) return pattern.length;
   const lastNamedEnd = pattern.lastIndexOf(":]");
   const outer: number[] = [];

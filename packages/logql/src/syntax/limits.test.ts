@@ -75,6 +75,15 @@ describe("limits", () => {
     expect(reason?.length).toBeLessThan(320);
   });
 
+  it.each(["\\\\pL", "[^\\\\p{Lu}]", "[B-\u{1e942}]", "[B-\\\\x{1e942}]"])(
+    "counts what the class %s takes to be read",
+    (part) => {
+      const queryOf = (count: number) => `{a="b"} |~ "(?i)${part.repeat(count)}"`;
+      expect(() => parseQuery(queryOf(50))).not.toThrow();
+      expect(queryErrorOf(queryOf(2000)).message).toContain("expression too large");
+    },
+  );
+
   it("counts the expressions of line filters, which others compile", () => {
     const regex = "(?:x{1000}y{1000})".repeat(200);
     expect(queryErrorOf(`{a="b"} |~ "${regex}"`).message).toContain("expression too large");
