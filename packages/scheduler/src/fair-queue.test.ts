@@ -51,7 +51,9 @@ describe("FairQueue", () => {
     const queue = new FairQueue({ maxLevels: 3, maxOutstandingPerTenant: 2 });
     queue.push(job("1", "a", ["x"]));
     queue.push(job("2", "a"));
-    expect(() => queue.push(job("3", "a", ["y"]))).toThrow("too many outstanding requests");
+    expect(() => queue.push(job("3", "a", ["y"]))).toThrow(
+      "too many outstanding requests (limit: 2, query_scheduler.max_outstanding_requests_per_tenant)",
+    );
     queue.push(job("4", "b"));
     expect(queue.size).toBe(3);
     queue.take();

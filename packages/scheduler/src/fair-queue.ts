@@ -40,7 +40,7 @@ export class FairQueue implements JobQueue {
     const { tenant, actors, cost } = job.options.share ?? nobody;
     const waiting = this.#root.at([tenant])?.size ?? 0;
     if (maxOutstandingPerTenant !== undefined && waiting >= maxOutstandingPerTenant) {
-      throw new SkaldError("rate_limited", "too many outstanding requests", { retryAfterSeconds });
+      throw tooManyWait(maxOutstandingPerTenant);
     }
     const path = [tenant, ...actors.slice(0, maxLevels)];
     this.#places.set(job, path);
@@ -141,4 +141,12 @@ class Place {
   #rankOf({ cost }: Waiting): number {
     return firstIndex(0, this.#own.length, (i) => (this.#own[i] as Waiting).cost > cost);
   }
+}
+
+function tooManyWait(limit: number): SkaldError {
+  return new SkaldError(
+    "rate_limited",
+    `too many outstanding requests (limit: ${limit}, query_scheduler.max_outstanding_requests_per_tenant)`,
+    { retryAfterSeconds },
+  );
 }

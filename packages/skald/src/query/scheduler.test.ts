@@ -139,7 +139,7 @@ describe.each([
     const error = await ask(frontend, "t").catch((reason) => reason);
     expect([errorCodeOf(error), error.message]).toEqual([
       "rate_limited",
-      "too many outstanding requests",
+      expect.stringMatching(/^too many outstanding requests \(limit: 2, /),
     ]);
     startTaking(
       contract,
