@@ -11,7 +11,6 @@ const indexOf = (ingester: Partial<ReadStats>, store: Partial<ReadStats>) => {
     execSeconds: 1,
     queueSeconds: 0,
     entriesReturned: 0,
-    splits: 1,
     shards: 1,
   };
   return JSON.parse(encodeStats(stats)).index;
@@ -34,6 +33,14 @@ describe("statistics of Skald", () => {
       bytesToRead: 77,
     });
   });
+});
+
+it.each([
+  [undefined, 0],
+  [3, 3],
+])("statistics of %s parts of a query tell them as subqueries and as splits", (parts, want) => {
+  const stats = { ...joinQueryStats([]), ...(parts === undefined ? {} : { subqueries: parts }) };
+  expect(JSON.parse(encodeStats(stats)).summary).toMatchObject({ subqueries: want, splits: want });
 });
 
 describe("statistics of the index", () => {
