@@ -142,7 +142,7 @@ class TenantSample {
     return (Math.imul(++this.#pushes, spread) >>> 0) % this.#stride;
   }
 
-  /** Drops lines until every wanted one of so many rows has room. */
+  /** Drops lines until there is room for the wanted ones of `rows` rows. */
   makeRoom(rows: number): void {
     while (this.#columns.count + rows / this.#stride > this.#maxLines) {
       const kept = Uint32Array.from({ length: this.#columns.count >> 1 }, (_, i) => 2 * i);
