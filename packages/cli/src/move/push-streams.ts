@@ -18,9 +18,9 @@ export interface PushOptions {
 }
 
 /**
- * Stores rows; resolves with what the server said of those that it does not take. What is too large for one request, or for
- * the burst of the tenant, is sent in halves. A row alone that is refused for its rate waits, and the user is told, because
- * one above the burst waits in vain. Throws a `Failure` when rows could not be stored.
+ * Stores rows; resolves with what the server said of those that it does not take. Rows that are too large for one request, or for the
+ * burst of the tenant, are sent in halves. A single row that is refused for its rate waits. A message says so at once, because a
+ * row above the burst waits in vain. Throws a `Failure` when rows could not be stored.
  */
 export async function pushStreams(
   client: Client,

@@ -94,10 +94,7 @@ export class Cursor {
   countStages(count: number): void {
     this.#stages += count;
     if (this.#stages <= stagesMax) return;
-    throw this.invalid(
-      `more than ${stagesMax} filters and stages; join line filters by or`,
-      this.token,
-    );
+    throw this.invalid(`more than ${stagesMax} filters and stages; split the query up`, this.token);
   }
 
   /** Counts a regular expression of the query; throws before they cost too much to compile. */
