@@ -1,3 +1,5 @@
+import { copyBytes, grown } from "@skald/kernels";
+
 /**
  * A bounded cache keyed by byte strings, so that a known text costs one lookup and no string. A key belongs to an
  * owner object: another owner never sees it.
@@ -8,9 +10,8 @@
 export class ByteCache<T> {
   readonly #maxEntries: number;
   readonly #maxKeyBytes: number;
-  #young = new Map<number, Entry<T>>();
-  #old = new Map<number, Entry<T>>();
-  #youngKeyBytes = 0;
+  #young = new Generation<T>();
+  #old = new Generation<T>();
 
   /** Keeps at most `maxEntries` keys, of `maxKeyBytes` bytes together. */
   constructor(bounds: { maxEntries: number; maxKeyBytes: number }) {
@@ -20,38 +21,69 @@ export class ByteCache<T> {
 
   get(owner: object, bytes: Uint8Array, start: number, length: number): T | undefined {
     const hash = hashWords(bytes, start, length);
-    const young = this.#young.get(hash);
+    const young = this.#young.entries.get(hash);
     if (young !== undefined) {
-      return matches(young, owner, bytes, start, length) ? young.value : undefined;
+      return matches(young, this.#young, owner, bytes, start, length) ? young.value : undefined;
     }
-    const old = this.#old.get(hash);
-    if (old === undefined || !matches(old, owner, bytes, start, length)) return undefined;
-    this.#insert(hash, old);
+    const old = this.#old.entries.get(hash);
+    if (old === undefined || !matches(old, this.#old, owner, bytes, start, length)) {
+      return undefined;
+    }
+    this.#insert(hash, owner, bytes, start, length, old.value);
     return old.value;
   }
 
   /** Remembers a value; the key is copied. A key longer than an eighth of the bound is not kept. */
   set(owner: object, bytes: Uint8Array, start: number, length: number, value: T): void {
     if (length > this.#maxKeyBytes / 8) return;
-    const key = new Uint8Array(bytes.subarray(start, start + length));
-    this.#insert(hashWords(bytes, start, length), { owner, key, view: viewOf(key), value });
+    this.#insert(hashWords(bytes, start, length), owner, bytes, start, length, value);
   }
 
-  #insert(hash: number, entry: Entry<T>): void {
-    if (this.#young.size >= this.#maxEntries / 2 || this.#youngKeyBytes > this.#maxKeyBytes / 2) {
+  #insert(
+    hash: number,
+    owner: object,
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    value: T,
+  ): void {
+    const { entries, keyBytes } = this.#young;
+    if (entries.size >= this.#maxEntries / 2 || keyBytes > this.#maxKeyBytes / 2) {
       this.#old = this.#young;
-      this.#young = new Map();
-      this.#youngKeyBytes = 0;
+      this.#young = new Generation();
     }
-    this.#young.set(hash, entry);
-    this.#youngKeyBytes += entry.key.length;
+    const at = this.#young.keep(bytes, start, length);
+    this.#young.entries.set(hash, { owner, at, length, value });
   }
 }
 
+/** Entries by the hash of their keys, which lie one behind the other: memory for each would cost more than its bytes. */
+class Generation<T> {
+  readonly entries = new Map<number, Entry<T>>();
+  keys = new Uint8Array(0);
+  view = new DataView(this.keys.buffer);
+  keyBytes = 0;
+
+  /** Copies a key; returns where it begins. */
+  keep(bytes: Uint8Array, start: number, length: number): number {
+    const at = this.keyBytes;
+    this.keyBytes += length;
+    if (this.keyBytes > this.keys.length) {
+      this.keys = grown(this.keys, Math.max(minKeyRoom, this.keyBytes * 2));
+      this.view = new DataView(this.keys.buffer);
+    }
+    copyBytes(bytes, start, start + length, this.keys, at);
+    return at;
+  }
+}
+
+const minKeyRoom = 256;
+
 interface Entry<T> {
   readonly owner: object;
-  readonly key: Uint8Array;
-  readonly view: DataView;
+  /** Where its key begins among those of its generation. */
+  readonly at: number;
+  readonly length: number;
   readonly value: T;
 }
 
@@ -102,18 +134,18 @@ export function equalBytes(
 
 function matches<T>(
   entry: Entry<T>,
+  { keys, view: keyView }: Generation<T>,
   owner: object,
   bytes: Uint8Array,
   start: number,
   length: number,
 ): boolean {
-  const { key } = entry;
-  if (entry.owner !== owner || key.length !== length) return false;
+  if (entry.owner !== owner || entry.length !== length) return false;
   const view = viewOf(bytes);
   let at = 0;
   for (; at + 4 <= length; at += 4) {
-    if (entry.view.getInt32(at, true) !== view.getInt32(start + at, true)) return false;
+    if (keyView.getInt32(entry.at + at, true) !== view.getInt32(start + at, true)) return false;
   }
-  for (; at < length; at++) if (key[at] !== bytes[start + at]) return false;
+  for (; at < length; at++) if (keys[entry.at + at] !== bytes[start + at]) return false;
   return true;
 }

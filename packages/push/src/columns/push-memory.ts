@@ -16,7 +16,7 @@ export class PushMemory {
     const at = this.#taken++;
     let buffer = this.#buffers[at];
     if (buffer === undefined || buffer.length < length + paddingBytes) {
-      buffer = new Uint8Array(Math.ceil(length * spare) + paddingBytes);
+      buffer = Buffer.allocUnsafeSlow(Math.ceil(length * spare) + paddingBytes);
       this.#buffers[at] = buffer;
     }
     return buffer.subarray(0, length);
