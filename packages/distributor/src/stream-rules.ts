@@ -66,12 +66,19 @@ export class StreamRules {
   readonly #tenant: string;
   readonly #limits: PushLimits;
   readonly #backfillShard: string | undefined;
+  readonly #serviceFields: FieldOrder;
+  readonly #levelFields: FieldOrder;
   #undiscovered: StreamRules | undefined;
 
   constructor(tenant: string, limits: PushLimits, backfillShard?: string) {
     this.#tenant = tenant;
     this.#limits = limits;
     this.#backfillShard = backfillShard;
+    const { discover_log_levels, allow_structured_metadata } = limits;
+    this.#serviceFields = fieldOrder(limits.discover_service_name);
+    this.#levelFields = fieldOrder(
+      discover_log_levels && allow_structured_metadata ? limits.log_level_fields : [],
+    );
   }
 
   /** The same rules without `service_name`, for streams whose service is known although it is not a label. */
@@ -86,26 +93,26 @@ export class StreamRules {
 
   /** Applies the rules to labels as pushed: removes empty values, adds `service_name` and the shard of a backfill. */
   apply(pairs: LabelPairs): PushStream {
-    const labels = sorted([...pairs.filter(([, value]) => value !== ""), ...this.#added(pairs)]);
+    const kept = pairs.filter(([, value]) => value !== "");
+    this.#add(pairs, kept);
+    const labels = sorted(kept);
     const text = formatLabels(labels);
     const refusal =
       this.#refuseBackfill(pairs, text) ??
       refuseLabels(labels, text, this.#limits) ??
       this.#refuseUnenforced(labels, text);
-    const levelText = this.#levelText(labels);
+    const levelText = firstValue(this.#levelFields, kept) ?? "";
     const level = levelText === "" ? 0 : levelCodeOf(levelText);
-    const isInternal = internalNames.some((name) => labelValue(labels, name) !== "");
+    const isInternal = kept.some(([name]) => internalNames.some((internal) => internal === name));
     return { labels, text, level, levelText, isInternal, refusal };
   }
 
-  #added(pairs: LabelPairs): LabelPairs {
-    const added: [string, string][] = [];
-    const service = discoverService(pairs, this.#limits.discover_service_name);
-    if (service !== undefined) added.push([serviceName, service]);
+  #add(pairs: LabelPairs, kept: LabelPair[]): void {
+    const service = discoverService(pairs, this.#serviceFields);
+    if (service !== undefined) kept.push([serviceName, service]);
     if (this.#backfillShard !== undefined) {
-      added.push([backfillNames[0], "true"], [backfillNames[1], this.#backfillShard]);
+      kept.push([backfillNames[0], "true"], [backfillNames[1], this.#backfillShard]);
     }
-    return added;
   }
 
   #refuseBackfill(pairs: LabelPairs, text: string): PushStream["refusal"] {
@@ -121,36 +128,42 @@ export class StreamRules {
     const message = `missing required labels '${missing.join(",")}' for user '${this.#tenant}' for stream '${echo(text)}' (policy: '')`;
     return { reason: "missing_enforced_labels", message };
   }
-
-  #levelText(labels: Labels): string {
-    const { discover_log_levels, allow_structured_metadata, log_level_fields } = this.#limits;
-    if (!discover_log_levels || !allow_structured_metadata) return "";
-    for (const name of log_level_fields) {
-      const value = labelValue(labels, name);
-      if (value !== "") return value;
-    }
-    return "";
-  }
 }
 
-/** Sorts pairs by name. Pairs of equal names stay in order, for the error that names them. */
-function sorted(pairs: LabelPairs): Labels {
-  const byName = pairs.toSorted((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
-  return { names: byName.map((pair) => pair[0]), values: byName.map((pair) => pair[1]) };
+type LabelPair = LabelPairs[number];
+
+/** The place of each name in a list of names; the first counts. */
+type FieldOrder = ReadonlyMap<string, number>;
+
+function fieldOrder(names: readonly string[]): FieldOrder {
+  return new Map(names.map((name, place) => [name, place] as const).reverse());
+}
+
+/** The value of the label whose name comes first in that order, of labels that have one. */
+function firstValue(order: FieldOrder, pairs: LabelPairs): string | undefined {
+  let first: string | undefined;
+  let best = Number.POSITIVE_INFINITY;
+  for (const [name, value] of pairs) {
+    const place = order.get(name);
+    if (place === undefined || place >= best || value === "") continue;
+    best = place;
+    first = value;
+  }
+  return first;
+}
+
+/** Sorts pairs by name, in place. Pairs of equal names stay in order, for the error that names them. */
+function sorted(pairs: LabelPair[]): Labels {
+  pairs.sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
+  return { names: pairs.map((pair) => pair[0]), values: pairs.map((pair) => pair[1]) };
 }
 
 /** The service of a stream that does not name it; undefined when it does, or when discovery is off. */
-function discoverService(pairs: LabelPairs, fields: readonly string[]): string | undefined {
-  if (fields.length === 0) return undefined;
-  const pushed = (name: string) => pairs.find((pair) => pair[0] === name)?.[1] ?? "";
-  if (pushed(serviceName) !== "" || internalNames.some((name) => pushed(name) !== "")) {
-    return undefined;
-  }
-  for (const field of fields) {
-    const value = pushed(field);
-    if (value !== "") return value;
-  }
-  return unknownService;
+function discoverService(pairs: LabelPairs, fields: FieldOrder): string | undefined {
+  if (fields.size === 0) return undefined;
+  const isKnown = ([name, value]: LabelPair) =>
+    value !== "" && (name === serviceName || internalNames.some((internal) => internal === name));
+  return pairs.some(isKnown) ? undefined : (firstValue(fields, pairs) ?? unknownService);
 }
 
 /** The first rule that a label set breaks. */
@@ -162,7 +175,8 @@ function refuseLabels(labels: Labels, text: string, limits: PushLimits): PushStr
       message: "error at least one label pair is required per stream",
     };
   }
-  const counted = names.filter((name) => !isUncounted(name)).length;
+  let counted = 0;
+  for (const name of names) if (!isUncounted(name)) counted++;
   if (counted > limits.max_label_names_per_series) {
     const message = `entry for stream '${echo(text)}' has ${counted} label names; limit ${limits.max_label_names_per_series}`;
     return { reason: "max_label_names_per_series", message };
@@ -170,20 +184,25 @@ function refuseLabels(labels: Labels, text: string, limits: PushLimits): PushStr
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string;
     const value = values[i] as string;
-    const says = (what: string) => `stream '${echo(text)}' has ${what}`;
-    if (Buffer.byteLength(name) > limits.max_label_name_length) {
-      const message = says(`label name too long: '${echo(name)}'`);
+    if (isLonger(name, limits.max_label_name_length)) {
+      const message = `stream '${echo(text)}' has label name too long: '${echo(name)}'`;
       return { reason: "label_name_too_long", message };
     }
-    if (Buffer.byteLength(value) > limits.max_label_value_length) {
-      const message = says(`label value too long: '${echo(value)}'`);
+    if (isLonger(value, limits.max_label_value_length)) {
+      const message = `stream '${echo(text)}' has label value too long: '${echo(value)}'`;
       return { reason: "label_value_too_long", message };
     }
     if (name === names[i - 1]) {
-      return { reason: "duplicate_label_names", message: says(`duplicate label name: '${name}'`) };
+      const message = `stream '${echo(text)}' has duplicate label name: '${name}'`;
+      return { reason: "duplicate_label_names", message };
     }
   }
   return undefined;
+}
+
+/** Most texts are short enough whatever their characters are; UTF-8 has at most three bytes for a unit of a string. */
+function isLonger(text: string, maxBytes: number): boolean {
+  return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }
 
 /** Labels that the distributor adds do not count. */
