@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { mock } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
 import { endResponse } from "./answer.js";
-import { readBody } from "./body.js";
+import { readAll, readBody } from "./body.js";
 import { openWire } from "./testing/server.js";
 
 const maxBytes = 100_000;
@@ -290,3 +290,31 @@ async function serveAfterLeave(): Promise<{ port: number; next: Promise<Outcome>
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { port: (server.address() as AddressInfo).port, next };
 }
+
+describe("readAll", () => {
+  it("takes little of many large bodies in one turn of the event loop, and all of them in the end", async () => {
+    const chunk = Buffer.alloc(65_536, 7);
+    const [bodies, chunks] = [8, 64];
+    let turn = 0;
+    const bytesOfTurn: number[] = [];
+    const book = (bytes: number) => {
+      bytesOfTurn[turn] = (bytesOfTurn[turn] ?? 0) + bytes;
+    };
+    const reads = Array.from({ length: bodies }, () => {
+      const body = Readable.from(Array.from({ length: chunks }, () => chunk));
+      return readAll(body, { maxBytes: 1 << 23, book, isWhole: () => true });
+    });
+    const all = Promise.all(reads);
+    let isOver = false;
+    void all.finally(() => {
+      isOver = true;
+    });
+    for (; !isOver; turn++) await nextTurn();
+    for (const { length } of await all) expect(length).toBe(chunks * chunk.length);
+    // A chunk of each body comes besides what has its turn, before it is counted and when it waits.
+    const most = 1024 * 1024 + 2 * bodies * chunk.length;
+    expect(Math.max(...bytesOfTurn.filter((bytes) => bytes !== undefined))).toBeLessThanOrEqual(
+      most,
+    );
+  });
+});

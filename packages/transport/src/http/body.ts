@@ -56,7 +56,9 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
       clearInterval(pace);
       clearTimeout(late);
     };
+    let isRefused = false;
     const refuse = (error: unknown): void => {
+      isRefused = true;
       stopTimers();
       stream.off("data", onData);
       stream.pause();
@@ -79,6 +81,10 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
         refuse(error);
         return;
       }
+      if (chunks.sizeBytes > freeBytes && reading.isOver(chunk.length)) {
+        stream.pause();
+        reading.goOn(() => isRefused || stream.resume());
+      }
       if (chunks.sizeBytes > smallBytes) {
         pace ??= watchPace(chunks, () => refuse(new SkaldError("unavailable", tooSlow)));
       }
@@ -96,6 +102,36 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
     });
   });
 }
+
+/** A body up to this size waits for no turn. */
+const freeBytes = 64 * 1024;
+/** Bodies take this much together between two turns of the event loop, and a chunk each: a MiB takes 2 to 10 ms. */
+const maxTurnBytes = 1024 * 1024;
+
+/** What all bodies took in this turn of the event loop; a hundred fast senders shall not keep others waiting. */
+class Reading {
+  #bytes = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Counts a chunk; whether its body waits for the next turn. */
+  isOver(bytes: number): boolean {
+    if (this.#bytes === 0) setImmediate(() => this.#end());
+    this.#bytes += bytes;
+    return this.#bytes > maxTurnBytes;
+  }
+
+  /** Calls this in the next turn. */
+  goOn(resume: () => void): void {
+    this.#waiting.push(resume);
+  }
+
+  #end(): void {
+    this.#bytes = 0;
+    for (const resume of this.#waiting.splice(0)) resume();
+  }
+}
+
+const reading = new Reading();
 
 /** A body of this many chunks must have this many bytes in each on average: handling a chunk costs more than its bytes. */
 const freeChunks = 1024;
