@@ -37,7 +37,7 @@ export interface HeldDependencies {
 }
 
 /** Only up to this size of heads are rows hashed while a client waits for a selection. */
-const maxComparedBytes = 8 * 1024 * 1024;
+const maxComparedBytes = 64 * 1024 * 1024;
 
 /**
  * The rows of an ingester, in heads and in local segments, as queries see them. Queries wait until the log of earlier

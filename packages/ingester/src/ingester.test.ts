@@ -85,6 +85,14 @@ describe("Ingester", () => {
       await ingester.stop();
     });
 
+    it("tells them of large heads, so that nobody has to ask for them", async () => {
+      const { ingester } = await open(async () => digests);
+      const line = "x".repeat(1024 * 1024);
+      for (let n = 1n; n <= 10n; n++) await ingester.push(push(rows({ app: "a" }, [n, line])));
+      expect((await ingester.select(request)).compared).toBeDefined();
+      await ingester.stop();
+    });
+
     it("leaves them out where they cannot be had, and keeps no view when nobody waits", async () => {
       const stop = new AbortController();
       const { ingester } = await open(async () => {

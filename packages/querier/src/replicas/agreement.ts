@@ -5,7 +5,7 @@ import type {
   SkippedMinutes,
   SourceRef,
 } from "@skald/contracts";
-import type { TimeRange } from "@skald/model";
+import { fnv1a32, type TimeRange } from "@skald/model";
 import { numberMinutes, uniteMasks } from "@skald/scan";
 import { type FoundSource, instanceOf, type ReplicaGroup } from "../find/order-sources.js";
 import {
@@ -18,8 +18,10 @@ import {
 
 /** Minutes that are compared at a time. */
 const minutesPerWindow = 60;
-/** Minutes of rows that several ingesters have for which one of them is scanned, before another one is; they are compared together first. */
+/** Minutes that are compared together first. Of many rows that several ingesters have, one of them is scanned for so long, then another. */
 const minutesPerTurn = 10;
+/** Up to so many rows of a window one ingester is scanned for all: a call costs more than what is gained by sharing them out. */
+const maxRowsAlone = 500_000;
 const minuteNs = 60_000_000_000n;
 const windowNs = BigInt(minutesPerWindow) * minuteNs;
 
@@ -76,7 +78,11 @@ interface Compared {
   /** The minutes of a digest. */
   readonly minutesOf: (first: number) => readonly number[];
   readonly skips: Map<string, SkipList>;
+  /** By minute, the number of the ingester that counts first. */
+  readonly turnOf: TurnOf;
 }
+
+type TurnOf = (minute: number) => number;
 
 const nothing: MinuteDigests = {
   streams: new Float64Array(0),
@@ -94,6 +100,8 @@ export class ReplicaAgreement {
   readonly #group: ReplicaGroup;
   readonly #calls: AgreementCalls;
   readonly #instances: readonly string[];
+  /** The number of the ingester that counts first where one is scanned for all. The same question asks the same one for an hour. */
+  readonly #alone: number;
   readonly #windows = new Map<bigint, Promise<Window>>();
 
   constructor(group: ReplicaGroup, calls: AgreementCalls) {
@@ -101,6 +109,8 @@ export class ReplicaAgreement {
     this.#calls = calls;
     const names = group.sources.map(({ ref }) => instanceOf(ref));
     this.#instances = [...new Set(names.filter((name) => name !== undefined))].sort();
+    const hour = Number(BigInt.asUintN(32, floorDiv(group.toNs, windowNs)));
+    this.#alone = fnv1a32(JSON.stringify(group.matchers)) + hour;
   }
 
   /** What to leave out of a source of an ingester; nothing is left out of one of the store. */
@@ -142,8 +152,10 @@ export class ReplicaAgreement {
     const digests = await this.#digests(places, range, minutesPerTurn);
     const numbers = digests.map(numberMinutes);
     const minutesOf = (start: number) => stretch(start, minutesPerTurn, first);
-    const unlike = this.#agree({ places, digests, numbers, minutesOf, skips }, holdersOf(numbers));
-    const open = await this.#lookCloser(places, unlike, { ...range, first, start }, skips);
+    const turnOf = this.#turns(digests);
+    const compared = { places, digests, numbers, minutesOf, skips, turnOf };
+    const unlike = this.#agree(compared, holdersOf(numbers));
+    const open = await this.#lookCloser(compared, unlike, { ...range, first, start });
     const spared = new Set<string>();
     places.forEach(({ instance }, place) => {
       if (instance === undefined) return;
@@ -156,10 +168,9 @@ export class ReplicaAgreement {
 
   /** Compares minute by minute where longer stretches differ. */
   async #lookCloser(
-    places: readonly Place[],
+    { places, skips, turnOf }: Compared,
     unlike: readonly OpenMinute[],
     range: ReplicaGroup & { readonly first: number; readonly start: bigint },
-    skips: Map<string, SkipList>,
   ): Promise<OpenMinute[]> {
     if (unlike.length === 0) return [];
     const { first, start } = range;
@@ -184,7 +195,7 @@ export class ReplicaAgreement {
       }
     }
     const minutesOf = (minute: number) => [minute];
-    return this.#agree({ places, digests, numbers, minutesOf, skips }, holders);
+    return this.#agree({ places, digests, numbers, minutesOf, skips, turnOf }, holders);
   }
 
   #digests(
@@ -217,16 +228,22 @@ export class ReplicaAgreement {
     return own.length === found.sources ? found.digests : undefined;
   }
 
+  #turns(digests: readonly MinuteDigests[]): TurnOf {
+    const rows = digests.map((one) => one.rows.reduce((sum, count) => sum + count, 0));
+    if (most(rows) <= maxRowsAlone) return () => this.#alone;
+    return (minute) => Math.floor(minute / minutesPerTurn);
+  }
+
   /** Skips what is the same, and gives the stretches in which places differ. */
   #agree(
-    { places, digests, numbers, minutesOf, skips }: Compared,
+    { places, digests, numbers, minutesOf, skips, turnOf }: Compared,
     holdersOfAll: ReadonlyMap<number, ReadonlyMap<number, number[]>>,
   ): OpenMinute[] {
     const open: OpenMinute[] = [];
     for (const [stream, minutes] of holdersOfAll) {
       for (const [minute, holders] of minutes) {
         if (holders.length < 2) continue;
-        this.#order(places, holders, minute);
+        this.#order(places, holders, turnOf(minute));
         const different: number[] = [];
         const cell = (place: number) => numbers[place]!.get(stream)!.get(minute)!;
         for (const place of holders) {
@@ -247,9 +264,8 @@ export class ReplicaAgreement {
   }
 
   /** Puts the places that have a minute into the order in which they count. */
-  #order(places: readonly Place[], holders: number[], minute: number): void {
+  #order(places: readonly Place[], holders: number[], turn: number): void {
     if (this.#instances.length < 2) return;
-    const turn = Math.floor(minute / minutesPerTurn);
     const rank = (place: number) => {
       const { instance } = places[place] as Place;
       if (instance === undefined) return place - places.length;

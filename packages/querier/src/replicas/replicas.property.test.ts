@@ -190,7 +190,7 @@ it("refuses an answer that would not be whole", async () => {
   ]);
 });
 
-it("skips what is the same without a look at a row, and scans each ingester for a part", async () => {
+it("skips what is the same without a look at a row, and scans one ingester", async () => {
   const rows = Array.from({ length: 600 }, (_, i) => row("a", i * 3000 * ms, `line ${i}`));
   const sources = () => [makeHead(rows, { id: `${made++}`, rowsPerBlock: 20 })];
   const scans = new LocalScanner(2);
@@ -208,6 +208,8 @@ it("skips what is the same without a look at a row, and scans each ingester for 
   scans.close();
   expect(plain({ result, stats })).toEqual(["{} 600"]);
   expect(scans.jobs.filter((job) => job.startsWith("rowHashes"))).toEqual([]);
+  const scanned = scans.jobs.filter((job) => job.startsWith("scan ")).map((job) => job.slice(5));
+  expect(new Set(scanned).size).toBe(1);
   expect(stats.ingester.headLines).toEqual(600);
 });
 
