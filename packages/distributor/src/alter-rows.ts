@@ -1,5 +1,5 @@
-import { noTimestampSeconds, type RawPush } from "@skald/kernels";
-import { type AcceptedStream, equalBytes } from "@skald/push";
+import { equalBytes, noTimestampSeconds, type RawPush } from "@skald/kernels";
+import type { AcceptedStream } from "@skald/push";
 
 /** The number of changed rows and of cut bytes. */
 interface Altered {

@@ -1,6 +1,6 @@
 // The part of the package's face that is the same with Node and without it; nothing here is compiled.
 
-export { copyBytes, grown, KernelError, type KernelErrorCode } from "./shared/bytes.js";
+export { copyBytes, equalBytes, grown, KernelError, type KernelErrorCode } from "./shared/bytes.js";
 export {
   type CapturePattern,
   type FieldColumns,

@@ -1,3 +1,4 @@
+import { equalBytes } from "@skald/kernels";
 import { type Batch, type BatchStream, fnv1aBytes } from "@skald/model";
 import type { HeadBlock } from "@skald/storage";
 import type { RunChains } from "./run-chains.js";
@@ -330,25 +331,4 @@ function mix(hash: number, value: number): number {
   let h = Math.imul(hash ^ value, 0x85ebca6b);
   h ^= h >>> 15;
   return Math.imul(h, 0xc2b2ae35) ^ (h >>> 13);
-}
-
-/** Shorter stretches are compared here; longer ones gain by the call of the runtime. */
-const minBytesToCall = 64;
-
-function equalBytes(
-  a: Uint8Array,
-  aStart: number,
-  b: Uint8Array,
-  bStart: number,
-  length: number,
-): boolean {
-  if (length >= minBytesToCall) {
-    return asBuffer(a).compare(b, bStart, bStart + length, aStart, aStart + length) === 0;
-  }
-  for (let i = 0; i < length; i++) if (a[aStart + i] !== b[bStart + i]) return false;
-  return true;
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

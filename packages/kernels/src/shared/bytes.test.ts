@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import { seededRandom, testSeed } from "@skald/testkit";
-import { copyBytes } from "./bytes.js";
+import { copyBytes, equalBytes } from "./bytes.js";
 
 it("copies any range between shared and own memory", () => {
   const random = seededRandom(testSeed());
@@ -23,6 +23,20 @@ it("copies any range between shared and own memory", () => {
       }
     }
   }
+});
+
+it("compares any ranges, short and long", () => {
+  const random = seededRandom(testSeed());
+  const a = Uint8Array.from({ length: 300 }, () => random(256));
+  for (let run = 0; run < 500; run++) {
+    const [aStart, bStart, length] = [random(100), random(100), 1 + random(200)];
+    const b = new Uint8Array(300);
+    b.set(a.subarray(aStart, aStart + length), bStart);
+    expect(equalBytes(a, aStart, b, bStart, length)).toBe(true);
+    b[bStart + random(length)]! ^= 1;
+    expect(equalBytes(a, aStart, b, bStart, length)).toBe(false);
+  }
+  expect(equalBytes(a, 0, a, 7, 0)).toBe(true);
 });
 
 it("refuses a range that the target has no room for", () => {

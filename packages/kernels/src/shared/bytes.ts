@@ -39,6 +39,24 @@ const maxLoopBytes = 32;
 /** Node's copy takes any `Uint8Array`, and copies less than it was asked for where the target ends. */
 const copyOfNode = typeof Buffer === "undefined" ? undefined : Buffer.prototype.copy;
 
+/** Whether two ranges of `length` bytes are equal; only bytes of both arrays may be asked for. */
+export function equalBytes(
+  a: Uint8Array,
+  aStart: number,
+  b: Uint8Array,
+  bStart: number,
+  length: number,
+): boolean {
+  if (length > maxCompareLoopBytes && compareOfNode !== undefined) {
+    return compareOfNode.call(a, b, bStart, bStart + length, aStart, aStart + length) === 0;
+  }
+  for (let i = 0; i < length; i++) if (a[aStart + i] !== b[bStart + i]) return false;
+  return true;
+}
+
+const maxCompareLoopBytes = 64;
+const compareOfNode = typeof Buffer === "undefined" ? undefined : Buffer.prototype.compare;
+
 type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;
 
 /** A copy of a column with room for `length` values, which must not be below the old length; the new values are 0. */

@@ -120,18 +120,6 @@ function viewOf(bytes: Uint8Array): DataView {
   return view;
 }
 
-/** Whether two ranges hold the same bytes. */
-export function equalBytes(
-  a: Uint8Array,
-  aStart: number,
-  b: Uint8Array,
-  bStart: number,
-  length: number,
-): boolean {
-  for (let i = 0; i < length; i++) if (a[aStart + i] !== b[bStart + i]) return false;
-  return true;
-}
-
 function matches<T>(
   entry: Entry<T>,
   { keys, view: keyView }: Generation<T>,

@@ -1,4 +1,4 @@
-import type { RawPush } from "@skald/kernels";
+import { equalBytes, type RawPush } from "@skald/kernels";
 import {
   type Batch,
   detectedLevelName,
@@ -7,7 +7,7 @@ import {
   levelInMetadata,
   tooLarge,
 } from "@skald/model";
-import { ByteCache, equalBytes } from "./byte-cache.js";
+import { ByteCache } from "./byte-cache.js";
 
 /** The distinct names of the structured metadata of a push, and which of them each pair has. */
 export interface MetadataNames {

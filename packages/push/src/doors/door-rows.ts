@@ -1,4 +1,5 @@
 import {
+  equalBytes,
   grown,
   noTimestampSeconds,
   type RawPush,
@@ -6,7 +7,7 @@ import {
   type TakeBytes,
 } from "@skald/kernels";
 import { formatLabels, invalidArgument, makeLabels, SkaldError } from "@skald/model";
-import { ByteCache, equalBytes } from "../columns/byte-cache.js";
+import { ByteCache } from "../columns/byte-cache.js";
 import { PushRows, TextArena } from "../columns/push-rows.js";
 import { type FieldMapping, type FieldRole, FieldRoles } from "./mapping.js";
 import { TimeText } from "./times.js";
