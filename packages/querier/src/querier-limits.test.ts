@@ -120,7 +120,7 @@ describe("a querier for small queries", () => {
   const moved = new Error("it runs elsewhere");
   /** Such a querier, with what it gave to others. */
   const smallQuerier = (
-    { maxCost = 1e9, maxHeldBytes = 1e9 },
+    { maxCost = 1e9, maxHeldBytes = 1e9, takesNarrow = false },
     store: readonly SegmentRef[] = segments,
   ) => {
     const given: Found[] = [];
@@ -128,7 +128,7 @@ describe("a querier for small queries", () => {
       given.push(structuredClone(found));
       return moved;
     };
-    const small = { maxCost, maxHeldBytes, moveOn };
+    const small = { maxCost, maxHeldBytes, takesNarrow, moveOn };
     return { given, querier: querierOf(scans, { store }, undefined, { small }) };
   };
   /** A querier that goes on with what was found; `listed` tells of each listing whether it had to be fresh. */
@@ -156,6 +156,33 @@ describe("a querier for small queries", () => {
     expect(given.map(({ cost }) => cost)).toEqual([30 * 2048]);
     expect(scans.jobs).toEqual([]);
   });
+
+  it.each([
+    ["{app=`a`} |= `a`", 10, true],
+    ["{app=`a`} |= `a`", 1000, false],
+    ["sum(count_over_time({app=`a`} |= `a` [2s]))", 10, true],
+    ["sum by (app) (count_over_time({app=`a`} |= `a` [2s]))", 10, false],
+    ["sum(count_over_time({app=`a`} |= `a` [2s])) / count(rate({app=`a`} |= `1` [2s]))", 10, false],
+    ["quantile_over_time(0.5, {app=`a`} | json | unwrap b [2s]) by ()", 10, false],
+  ])(
+    "keeps one that reads much only where it finds little: %s, limit %d",
+    async (query, limit, keeps) => {
+      const bounds = { maxCost: 0, maxHeldBytes: 100_000 };
+      const asked = request(query, {}, { limit });
+      const { querier } = smallQuerier({ ...bounds, takesNarrow: true }, large);
+      const ran = await querier.run("query", asked, never).then(
+        () => true,
+        (error: unknown) => {
+          expect(error).toBe(moved);
+          return false;
+        },
+      );
+      expect(ran).toBe(keeps);
+      await expect(smallQuerier(bounds, large).querier.run("query", asked, never)).rejects.toBe(
+        moved,
+      );
+    },
+  );
 
   it.each([
     "{app=`a`} |= `a`",

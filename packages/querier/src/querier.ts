@@ -60,7 +60,7 @@ import type { Scanners } from "./run/left-out-rows.js";
 import { runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
 import { QueryRun, shareOf } from "./run/query-run.js";
-import { readsHeaders } from "./run/scan-room.js";
+import { copies, maxOutcome, readsHeaders } from "./run/scan-room.js";
 import { ListSizes, StreamLists } from "./run/stream-lists.js";
 
 /** Bytes of lines that take as long to read as a row of an answer takes to be merged and written. */
@@ -98,6 +98,8 @@ export interface SmallQueries {
   /** Bytes of lines to be read, by estimate. */
   readonly maxCost: number;
   readonly maxHeldBytes: number;
+  /** Queries that find little run here, too, however much their scans read. */
+  readonly takesNarrow?: boolean;
   /** Takes over a query that is not small, with what was found for it; the query ends here with the error. */
   readonly moveOn: (found: Found) => Error;
 }
@@ -232,10 +234,15 @@ export class Querier implements Contract {
     return new QueryRun({ limits, scanners: this.#scanners, threads, share, budget });
   }
 
-  /** Ends a query that costs too much for this thread, and gives what was found to another. */
-  #place(cost: number, search: Search): void {
+  /**
+   * Ends a query that costs too much for this thread, and gives what was found to another. `outcomeBytes` is the
+   * most that one scan finds.
+   */
+  #place(cost: number, search: Search, outcomeBytes = Number.POSITIVE_INFINITY): void {
     const { small } = this.#deps;
-    if (small !== undefined && cost > small.maxCost) throw small.moveOn(foundOf(cost, search));
+    if (small === undefined || cost <= small.maxCost) return;
+    const isNarrow = outcomeBytes * copies <= small.maxHeldBytes;
+    if (small.takesNarrow !== true || !isNarrow) throw small.moveOn(foundOf(cost, search));
   }
 
   /** Runs a query with a search of its own: again when segments moved, or turned out to be damaged, while it ran. */
@@ -262,7 +269,7 @@ export class Querier implements Contract {
     const bytes = estimateBytes(sources, range);
     run.book(Math.min(plan.limit * rowCost, bytes * maxRowCost));
     if (!keepsEveryRow(own)) run.book(bytes);
-    this.#place(run.cost, search);
+    this.#place(run.cost, search, maxOutcome(own));
     // A query without a filter and an interval reads as far as its limit goes, which headers do not show.
     if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, sources }], run, signal);
     return runLogQuery(own, sources, run, signal);
@@ -280,7 +287,8 @@ export class Querier implements Contract {
   async #queryMetric(query: Query<MetricPlan>): Promise<QueryResult> {
     const { plan, search, run, signal } = query;
     const leaves = await this.#findLeaves(query);
-    this.#place(run.cost, search);
+    const outcomes = leaves.map(({ plan }) => maxOutcome(plan));
+    this.#place(run.cost, search, Math.max(0, ...outcomes));
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
     for (const { plan: leaf, sources, counted } of leaves) {

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Catalog, HeldRows, SegmentScanner } from "@skald/contracts";
+import type { LogPlan } from "@skald/logql";
+import type { SegmentRef } from "@skald/model";
 import { type JobOptions, MemoryBudget, MemoryShare } from "@skald/runtime";
 import type { LookUpRequest } from "./find/source-finder.js";
 import type { Querier } from "./querier.js";
 import { type Planned, QueryLanes } from "./query-lanes.js";
+import { noLimits, planOf } from "./testing/requests.js";
 import type { MovedOn, QuerierJob } from "./thread-querier.js";
 
 const { signal } = new AbortController();
@@ -11,6 +14,16 @@ const asking = { tenants: ["a", "b"], actors: ["x"], signal };
 const found = { cost: 1e9, lists: [], missing: [] };
 const answer = { kind: "answer" };
 type Reply = typeof answer | MovedOn | Planned;
+
+const plan = planOf("{app=`a`} |= `x`", { limit: 10 }) as LogPlan;
+/** What the store has: much to read. */
+const stored: readonly SegmentRef[] = [
+  {
+    ...{ kind: "segment", id: "s", tenant: "a", minNs: plan.fromNs, maxNs: plan.toNs - 1n },
+    location: { kind: "object", key: "s" },
+    sizeBytes: 1e9,
+  },
+];
 
 /** Lanes whose threads say what they were asked, and answer what they are told. */
 function lanesOf(
@@ -38,8 +51,9 @@ function lanesOf(
     },
     services: {
       ingester,
-      catalog: { list: async () => [] } as Catalog,
-      scanner: {} as SegmentScanner,
+      catalog: { list: async ({ toNs }) => (toNs < plan.fromNs ? [] : stored) } as Catalog,
+      // Its scans go on.
+      scanner: { run: () => new Promise(() => undefined) } as SegmentScanner,
     },
     host: {},
     hidesRows: (tenant) => tenant === "b",
@@ -103,6 +117,18 @@ describe("QueryLanes", () => {
       const here = async () => answer;
       expect(await lanes.run("query", {}, { ...asking, here, planned })).toEqual(answer);
       expect(asked).toEqual([]);
+    });
+
+    it("goes on elsewhere if it reads much while many of these run here", async () => {
+      const { lanes, asked } = lanesOf(answer);
+      const here = async (_: unknown, querier: Querier) => {
+        await querier.run("query", { tenants: ["a"], limits: noLimits, plan }, { signal });
+        return answer;
+      };
+      const ask = () => lanes.run("query", {}, { ...asking, here, planned });
+      for (let i = 0; i < 16; i++) void ask();
+      expect(await ask()).toEqual(answer);
+      expect(asked.map(({ options }) => options.lane)).toEqual(["query"]);
     });
 
     it.each([

@@ -61,10 +61,13 @@ export interface LaneOptions<Reply> {
 
 /** The most bytes that a query may hold on this thread: merging more would delay other requests. */
 const maxHeldHere = 512 * 1024;
+/** Queries that run on this thread although their scans read much: each has several scans under way. */
+const maxWideHere = 16;
 
 /**
  * Places queries on threads by what they cost. A query is planned on the thread that serves many small ones at a time. If it
- * takes next to nothing besides its scans it runs on this thread, which gives out the scans. Others run where they were planned.
+ * takes next to nothing besides its scans it runs on this thread, which gives out the scans: where scans read little, or where they
+ * find little, as when they look for a rare text. Others run where they were planned.
  * One that turns out to be large goes on, with what was found for it, on a thread of its own, in its tenant's turn.
  */
 export class QueryLanes {
@@ -72,6 +75,8 @@ export class QueryLanes {
   readonly #hostOf: ReturnType<typeof querierHost>;
   readonly #corrupt: CorruptSegments;
   readonly #listSizes = new ListSizes();
+  /** Queries that run on this thread. */
+  #here = 0;
 
   constructor(options: QueryLanesOptions) {
     const { services, onCorrupt = () => undefined } = options;
@@ -141,6 +146,7 @@ export class QueryLanes {
     if (services === undefined) throw new Error("queriers of other processes answer");
     const onView = (view: string) => views.push(view);
     const { deletes, ...others } = services;
+    const takesNarrow = this.#here++ < maxWideHere;
     return orMovedOn(
       (moveOn) => {
         const querier = new Querier({
@@ -148,12 +154,14 @@ export class QueryLanes {
           ...(deletesOf === undefined ? {} : { deletesOf }),
           ...(hidesRows ? { deletes } : {}),
           lookUp: (request, signal) => lookUp(request, services, onView, signal),
-          small: { maxCost: urgentBytes, maxHeldBytes: maxHeldHere, moveOn },
+          small: { maxCost: urgentBytes, maxHeldBytes: maxHeldHere, takesNarrow, moveOn },
         });
         return here(planned, querier, (cost) => moveOn({ cost, lists: [], missing: [] }));
       },
       () => ({ planned }),
-    );
+    ).finally(() => {
+      this.#here--;
+    });
   }
 
   async #run<Reply>(

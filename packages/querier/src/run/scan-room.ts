@@ -2,7 +2,7 @@ import type { ScanPlan } from "@skald/contracts";
 import type { Budget, LeafPlan } from "@skald/logql";
 
 /** What a scan holds for each byte of what it finds: as it gathers it, in order, and encoded. */
-const copies = 3;
+export const copies = 3;
 /** What the scans of a query that are under way may hold together. One scan alone may hold more. */
 const maxBytes = 128 * 1024 * 1024;
 
@@ -107,11 +107,21 @@ export class ScanRoom {
 const foundShare = 1 / 2;
 /** Bytes of a row of an answer, roughly. */
 const rowBytes = 1024;
+/** Bytes of what is kept for one series and window, roughly. */
+const cellBytes = 64;
 
 /** How large the outcome of a scan may be, in bytes, by its plan and the bytes of lines that it may read. */
 export function guessOutcome(plan: ScanPlan, taskBytes: number): number {
   if ("log" in plan) return Math.min(taskBytes, plan.limit * rowBytes);
   return readsHeaders(plan) ? 0 : taskBytes * foundShare;
+}
+
+/** The most that a scan finds, in bytes, whatever it reads; infinite where series or samples may be many. */
+export function maxOutcome(plan: ScanPlan): number {
+  if ("log" in plan) return plan.limit * rowBytes;
+  const { grouping, mode, windows } = plan;
+  const isOneSeries = grouping?.without === false && grouping.labels.length === 0;
+  return isOneSeries && mode !== "samples" ? windows.count * cellBytes : Number.POSITIVE_INFINITY;
 }
 
 /** True when a leaf counts rows or bytes of streams, as headers do. */
