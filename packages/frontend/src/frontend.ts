@@ -11,6 +11,7 @@ import {
 } from "@skald/logql";
 import {
   type Clock,
+  errorCodeOf,
   fnv1a32,
   invalidArgument,
   nowNs,
@@ -31,7 +32,8 @@ import { Lists } from "./lists.js";
 import type { InstantParams, RangeParams } from "./params/params.js";
 import type { Asker, QueryContext } from "./query-context.js";
 import { answerLogs } from "./split/log-query.js";
-import { answerInstant, answerRange, mayBeSplit } from "./split/metric-query.js";
+import { answerInstant, answerRange, type MetricQuery, mayBeSplit } from "./split/metric-query.js";
+import { PartLengths } from "./split/part-lengths.js";
 
 /** A query that was parsed and may be run: plain data, which other threads can go on with. */
 export interface PlannedQuery {
@@ -64,12 +66,13 @@ export interface FrontendOptions {
 /** Bytes of a sample that is being made. */
 const sampleBytes = 32;
 
-/** Parses and checks queries of clients, and has a querier answer them. It keeps nothing between two requests. */
+/** Parses and checks queries of clients, and has a querier answer them. Between two requests it keeps only how much queries read. */
 export class Frontend {
   /** What there is, without its rows. */
   readonly lists: Lists;
   readonly #clock: Clock;
   readonly #alignToStep: boolean;
+  readonly #partLengths = new PartLengths();
 
   constructor({ clock, alignToStep = false }: FrontendOptions) {
     this.lists = new Lists(clock);
@@ -151,11 +154,27 @@ export class Frontend {
             const { maxMemoryBytes } = byteLimitsOf(limits);
             return answerLogs({ params, ask, splitNs, parallelism, maxMemoryBytes }, bounded);
           }
-          const asked = { expr, params, splitNs, maxSeries: maxSeriesOf(limits), ask, context };
-          return params.stepNs > 0n ? answerRange(asked, bounded) : answerInstant(asked, bounded);
+          const asked = { expr, params, maxSeries: maxSeriesOf(limits), ask, context };
+          if (params.stepNs === 0n) return answerInstant(asked, bounded);
+          return this.#answerRange({ ...asked, splitNs }, text, bounded);
         }),
       ),
     );
+  }
+
+  async #answerRange(query: MetricQuery, text: string, signal: AbortSignal): Promise<QueryAnswer> {
+    const { params, context, splitNs } = query;
+    if (splitNs === 0n) return answerRange(query, signal);
+    const { tenants } = context;
+    const longNs = this.#partLengths.of(tenants, text, splitNs);
+    const answer = await answerRange({ ...query, splitNs: longNs }, signal).catch((error) => {
+      if (longNs === splitNs || errorCodeOf(error) !== "invalid_argument") throw error;
+      // Shorter parts may be within the limits of what a query holds.
+      this.#partLengths.keepShort(tenants, text);
+      return answerRange(query, signal);
+    });
+    this.#partLengths.note(tenants, text, params.endNs - params.startNs, answer.stats);
+    return answer;
   }
 }
 

@@ -1,7 +1,8 @@
 import type { QueryAnswer } from "@skald/contracts";
 import { joinLogResults, type LogResult, type QueryParams, tooMuchMemory } from "@skald/logql";
-import { floorDiv, joinQueryStats, type ReadStats } from "@skald/model";
+import { floorDiv, joinQueryStats } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
+import { bytesRead, partBytes } from "./part-lengths.js";
 
 /** A log query that may be asked for in parts of its time. */
 export interface LogQuery {
@@ -16,8 +17,6 @@ export interface LogQuery {
   readonly maxMemoryBytes: number;
 }
 
-/** Bytes of lines that a part reads at least, by estimate: a call costs as much as reading some ten MB. */
-const partBytes = 256 * 1024 * 1024;
 /** Memory of a row without its line. */
 const rowBytes = 64;
 
@@ -76,10 +75,7 @@ function isLong({ params, splitNs }: LogQuery): boolean {
 /** Intervals that the next parts may have each, by what was read so far. */
 function lengthAfter(answers: readonly QueryAnswer[], intervals: number): number {
   if (answers.length === 0) return 1;
-  const bytes = answers.reduce((n, { stats: { ingester, store } }) => {
-    const read = ({ headBytes, decompressedBytes }: ReadStats) => headBytes + decompressedBytes;
-    return n + read(ingester) + read(store);
-  }, 0);
+  const bytes = answers.reduce((n, { stats }) => n + bytesRead(stats), 0);
   return Math.max(1, Math.floor((partBytes * intervals) / Math.max(1, bytes)));
 }
 

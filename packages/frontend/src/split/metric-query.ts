@@ -126,7 +126,7 @@ async function openCache(
 
 /** Answers a query at one time: from the cache, while no row of its ranges comes or goes. */
 export async function answerInstant(
-  { expr, params, ask, context }: MetricQuery,
+  { expr, params, ask, context }: Omit<MetricQuery, "splitNs">,
   signal: AbortSignal,
 ): Promise<QueryAnswer> {
   const { limits, tenants } = context;

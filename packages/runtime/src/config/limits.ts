@@ -274,7 +274,7 @@ function blockedQueryProblem(rule: field.Values<typeof blockedQuery>): string | 
 const splitting = field.flagged("querier.", {
   split_queries_by_interval: field.duration(
     "1h",
-    "time range of the parts of a query over a range that go to queriers by themselves, and of what is cached; 0: not split",
+    "least time range of the parts of a query over a range that go to queriers by themselves, longer where little is read, and of what is cached; 0: not split",
   ),
   max_query_parallelism: field.integer(32, "parts of a query that run at a time"),
 });
