@@ -115,13 +115,30 @@ export function lacks(warnings: readonly string[]): string[] {
 }
 
 /** How many lines a log query has in a range, whose ends are whole milliseconds. */
-export async function countLines(
-  client: Client,
-  { query, fromNs, toNs }: Pick<RangeQuery, "query" | "fromNs" | "toNs">,
-): Promise<number> {
+export async function countLines(client: Asker, asked: CountedRange): Promise<number> {
+  const [only] = await countsOf(client, "sum", asked);
+  return Number(only?.value[1] ?? 0);
+}
+
+/** How many lines a log query has by the values of a label; "" stands for streams without it. */
+export async function groupCountsOf(
+  client: Asker,
+  { label, ...asked }: CountedRange & { readonly label: string },
+): Promise<ReadonlyMap<string, number>> {
+  const found = await countsOf(client, `sum by (${label})`, asked);
+  return new Map(found.map(({ metric, value }) => [metric[label] ?? "", Number(value[1])]));
+}
+
+type Asker = Pick<Client, "json">;
+type CountedRange = Pick<RangeQuery, "query" | "fromNs" | "toNs">;
+
+async function countsOf(client: Asker, sum: string, { query, fromNs, toNs }: CountedRange) {
   const rangeMs = (toNs - fromNs) / 1_000_000n;
   // A window has its end and not its start.
-  const params = { query: `sum(count_over_time(${query} [${rangeMs}ms]))`, time: `${toNs - 1n}` };
+  const params = {
+    query: `${sum} (count_over_time(${query} [${rangeMs}ms]))`,
+    time: `${toNs - 1n}`,
+  };
   const { data } = await client.json<{ readonly data: MetricResult }>("/loki/api/v1/query", params);
-  return data.resultType === "vector" ? Number(data.result[0]?.value[1] ?? 0) : 0;
+  return data.resultType === "vector" ? data.result : [];
 }

@@ -19,7 +19,8 @@ import { ParquetLines } from "../output/parquet.js";
 import { type AnyCommand, command, exits, Failure, flag, type Io } from "../shell/command.js";
 import { Progress } from "../shell/progress.js";
 import { formatTime, parseDuration, Zone } from "../shell/times.js";
-import { type Slice, SlicedWork } from "./slices.js";
+import { type Slice, SlicedWork, wholeMs } from "./slices.js";
+import { StreamGroups } from "./stream-groups.js";
 
 const forms = ["text", "jsonl", "csv", "parquet"] as const;
 type Form = (typeof forms)[number];
@@ -59,15 +60,20 @@ export const exportLines: AnyCommand = command({
     if (form === "parquet" && /\.(gz|zst)$/.test(path))
       throw new Failure("usage", `${path}: Parquet is packed inside; leave the ending away`);
     const session = new Session(flags, io);
+    const range = session.range(flags);
+    const groups = await StreamGroups.open(session.client, query, range);
+    const lines = await groups?.count(wholeMs(range));
     const work = new SlicedWork({
       path: `${path}.state`,
       work: `export ${form} ${session.client.connection.addr} ${query}`,
-      range: session.range(flags),
+      range,
+      ...(lines === undefined ? {} : { wanted: lines / linesPerSlice }),
       isRangeGiven: isSet("from") || isSet("to"),
       sliceNs: flags.slice === "" ? 0n : parseDuration("slice", flags.slice),
     });
     const target = new PartFile(path, form);
-    await download(work, { query, target, session, parallel: flags.parallel, batch: flags.batch });
+    const { parallel, batch } = flags;
+    await download(work, { query, groups, target, session, parallel, batch });
     await target.join(work.slices, io);
     const count = work.count;
     const { fromNs, toNs } = work;
@@ -82,40 +88,49 @@ export const exportLines: AnyCommand = command({
   },
 });
 
+/** A slice is in memory until it is written. */
+const linesPerSlice = 50_000;
+
 interface Download {
   readonly query: string;
+  readonly groups: StreamGroups | undefined;
   readonly target: PartFile;
   readonly session: Session;
   readonly parallel: number;
   readonly batch: number;
 }
 
-async function download(work: SlicedWork, { query, target, session, parallel, batch }: Download) {
+async function download(work: SlicedWork, asked: Download) {
+  const { target, session, parallel } = asked;
   const { slices } = work;
   const progress = new Progress(session.io.stderr, {
     ...{ bytes: undefined, parts: slices.length, partName: "slices" },
   });
   for (const slice of slices) if (work.isDone(slice)) progress.addPart(0);
   await work.run(parallel, async (slice) => {
-    const { fromNs, toNs } = slice;
-    const entries: Entry[] = [];
-    const pages = queryRange(session.client, {
-      query,
-      fromNs,
-      toNs,
-      limit: 0,
-      batch,
-      isForward: true,
-    });
-    for await (const page of pages) {
-      if (page.kind === "metric")
-        throw new Failure("usage", "a metric query has no lines to export");
-      for (const entry of page.entries) entries.push(entry);
-    }
+    const entries = await readSlice(slice, asked);
     progress.addPart(await target.write(slice, entries));
     return entries.length;
   });
   if (!session.isQuiet) progress.finish();
+}
+
+/** The lines of a slice, the oldest first. */
+async function readSlice(
+  { fromNs, toNs }: Slice,
+  { query, groups, session, batch }: Download,
+): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  const parts = await groups?.of({ fromNs, toNs }, batch);
+  for (const part of parts ?? [query]) {
+    const range = { query: part, fromNs, toNs, limit: 0, batch, isForward: true };
+    for await (const page of queryRange(session.client, range)) {
+      if (page.kind === "metric")
+        throw new Failure("usage", "a metric query has no lines to export");
+      for (const entry of page.entries) entries.push(entry);
+    }
+  }
+  return parts === undefined ? entries : entries.sort((a, b) => Number(a.ns - b.ns));
 }
 
 /** The form that a name has: `x.csv.gz` is CSV. */

@@ -3,8 +3,8 @@ import { Semaphore } from "@skald/runtime";
 import { Failure } from "../shell/command.js";
 
 const minuteNs = 60_000_000_000n;
-/** A range is cut into about this many slices. */
-const slicesWanted = 64n;
+/** A range is cut into at most about this many slices. */
+const maxSlices = 64;
 
 export interface Slice {
   readonly index: number;
@@ -32,6 +32,8 @@ export interface SlicedWorkOptions {
   readonly isRangeGiven: boolean;
   /** 0: chosen by the range. */
   readonly sliceNs: bigint;
+  /** Slices that are enough, about; as many as there may be if not given. */
+  readonly wanted?: number;
 }
 
 /** A range of time that is worked through in slices, several at once; a file says which are done, for the next run. */
@@ -39,7 +41,7 @@ export class SlicedWork {
   readonly #path: string;
   readonly #stored: StoredWork;
 
-  constructor({ path, work, range, isRangeGiven, sliceNs }: SlicedWorkOptions) {
+  constructor({ path, work, range, isRangeGiven, sliceNs, wanted = maxSlices }: SlicedWorkOptions) {
     this.#path = path;
     const known = readState(path);
     if (known !== undefined && known.work !== work)
@@ -47,13 +49,11 @@ export class SlicedWork {
         "usage",
         `${path} is of another work: ${known.work}; delete it, or name another`,
       );
-    // Counts have a resolution of milliseconds.
-    const fromNs = range.fromNs - (range.fromNs % 1_000_000n);
-    const toNs = range.toNs + ((1_000_000n - (range.toNs % 1_000_000n)) % 1_000_000n);
+    const { fromNs, toNs } = wholeMs(range);
     const isOther = known?.fromNs !== `${fromNs}` || known.toNs !== `${toNs}`;
     if (known !== undefined && isRangeGiven && isOther)
       throw new Failure("usage", `${path} is of another range of time; delete it, or name another`);
-    const whole = (toNs - fromNs) / slicesWanted;
+    const whole = (toNs - fromNs) / BigInt(Math.min(maxSlices, Math.max(1, Math.ceil(wanted))));
     const chosen = sliceNs > 0n ? sliceNs : ((whole + minuteNs - 1n) / minuteNs) * minuteNs;
     this.#stored = known ?? {
       work,
@@ -124,6 +124,14 @@ export class SlicedWork {
     writeFileSync(`${this.#path}.new`, JSON.stringify(this.#stored));
     renameSync(`${this.#path}.new`, this.#path);
   }
+}
+
+/** The range up to whole milliseconds, the resolution of counts. */
+export function wholeMs({ fromNs, toNs }: SlicedWorkOptions["range"]) {
+  return {
+    fromNs: fromNs - (fromNs % 1_000_000n),
+    toNs: toNs + ((1_000_000n - (toNs % 1_000_000n)) % 1_000_000n),
+  };
 }
 
 function readState(path: string): StoredWork | undefined {

@@ -90,7 +90,8 @@ describe("export", () => {
 
   it("writes Parquet, and goes on where runs were killed", async () => {
     const path = join(makeFolder(), "lines.parquet");
-    const argv = ["export", query, "-o", path, ...from, "--parallel=2", "--batch=500"];
+    const cut = ["--slice=5m", "--parallel=2", "--batch=500"];
+    const argv = ["export", query, "-o", path, ...from, ...cut];
     for (let kills = 0; kills < 3; kills++) await killed(argv, `${path}.state`);
     expect(existsSync(path)).toBe(false);
     expect((await skald(argv.filter((one) => !from.includes(one)))).code).toBe(0);
@@ -101,6 +102,15 @@ describe("export", () => {
       labels: { app: "a0", trace: "t0" },
     });
     expect(new Set(rows.map(({ line }) => line)).size).toBe(lineCount);
+  });
+
+  it("writes lines of several groups of streams in the order of their times", async () => {
+    const path = join(makeFolder(), "lines.jsonl");
+    const found = await skald(["export", query, "-o", path, ...from, "--batch=1000"]);
+    expect(found).toMatchObject({ code: 0, stdout: "" });
+    const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+    const numbers = lines.map((line) => Number(/line (\d+)/.exec(line)?.[1]));
+    expect(numbers).toEqual(Array.from({ length: lineCount }, (_, i) => i));
   });
 
   it.each([
