@@ -3,6 +3,7 @@ import type { ScanOptions } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
 import { makeDirectory, makeSegment, row } from "@skald/scan/testing";
 import type { Found } from "./find/source-finder.js";
+import { KnownGrowths } from "./run/cut-tasks.js";
 import { openViews } from "./testing/held-ingester.js";
 import { LocalScanner } from "./testing/local-scanner.js";
 import { querierOf } from "./testing/querier.js";
@@ -90,6 +91,24 @@ describe("limits", () => {
     );
     expect(stats.entriesReturned).toBe(10);
   });
+});
+
+it("asks again in fewer scans where the first time most was not read", async () => {
+  const growths = new KnownGrowths();
+  for (const query of ["{app=`a`} |= `nowhere`", "sum(rate({app=`a`} |= `nowhere` [2s]))"]) {
+    const counts: number[] = [];
+    for (let i = 0; i < 2; i++) {
+      scans.jobs.length = 0;
+      await querierOf(scans, { store: large }, undefined, { growths }).run(
+        "query",
+        request(query),
+        never,
+      );
+      counts.push(scans.jobs.length);
+    }
+    expect(counts[0]).toBeGreaterThan(1);
+    expect(counts[1]).toBe(1);
+  }
 });
 
 it("counts each stream that a scan finds, so that scans of many streams wait with those of many bytes", async () => {

@@ -54,7 +54,7 @@ import {
   type SourceFinderDeps,
   selectTenants,
 } from "./find/source-finder.js";
-import { estimateBytes, indexShare, TaskCutter } from "./run/cut-tasks.js";
+import { estimateBytes, indexShare, KnownGrowths, TaskCutter } from "./run/cut-tasks.js";
 import { explainScan, measureScan, type PlannedScan } from "./run/explain.js";
 import type { Scanners } from "./run/left-out-rows.js";
 import { runLogQuery } from "./run/log-query.js";
@@ -85,8 +85,9 @@ export interface QuerierDeps {
   readonly found?: Found | undefined;
   /** Bounds of queries that share their thread; absent where queries of any size run. */
   readonly small?: SmallQueries | undefined;
-  /** Shared by the queriers of a thread; each has its own if not given. */
+  /** Both are shared by the queriers of a thread; each has its own if not given. */
   readonly listSizes?: ListSizes;
+  readonly growths?: KnownGrowths;
   /** Whether a query is to stop in the middle of its work, when no signal can fire. */
   readonly shouldStop?: () => boolean;
   /** Counts what all queries hold together. */
@@ -221,7 +222,13 @@ export class Querier implements Contract {
     search: Search,
     signal: AbortSignal,
   ): QueryRun {
-    const { threads, small, memory, shouldStop = () => signal.aborted } = this.#deps;
+    const {
+      threads,
+      small,
+      memory,
+      growths = new KnownGrowths(),
+      shouldStop = () => signal.aborted,
+    } = this.#deps;
     const { maxMemoryBytes } = limits;
     const budget = new Budget({
       shouldStop,
@@ -231,7 +238,7 @@ export class Querier implements Contract {
         ? { maxBytes: maxMemoryBytes }
         : { maxBytes: small.maxHeldBytes, refuse: (cost) => small.moveOn(foundOf(cost, search)) }),
     });
-    return new QueryRun({ limits, scanners: this.#scanners, threads, share, budget });
+    return new QueryRun({ limits, scanners: this.#scanners, threads, share, budget, growths });
   }
 
   /**
@@ -292,7 +299,7 @@ export class Querier implements Contract {
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
     for (const { plan: leaf, sources, counted } of leaves) {
-      const tasks = leafTasks(leaf, sources, run.threads);
+      const tasks = leafTasks(leaf, sources, run);
       results.set(leaf.id, await runLeaf(leaf, { tasks, counted }, run, signal));
       signal.throwIfAborted();
     }

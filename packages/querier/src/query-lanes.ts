@@ -6,6 +6,7 @@ import { urgentBytes } from "@skald/scan";
 import { CorruptSegments } from "./find/corrupt-segments.js";
 import { lookUp } from "./find/source-finder.js";
 import { Querier } from "./querier.js";
+import { KnownGrowths } from "./run/cut-tasks.js";
 import { ListSizes } from "./run/stream-lists.js";
 import {
   type CallReply,
@@ -75,6 +76,7 @@ export class QueryLanes {
   readonly #hostOf: ReturnType<typeof querierHost>;
   readonly #corrupt: CorruptSegments;
   readonly #listSizes = new ListSizes();
+  readonly #growths = new KnownGrowths();
   /** Queries that run on this thread. */
   #here = 0;
 
@@ -150,7 +152,8 @@ export class QueryLanes {
     return orMovedOn(
       (moveOn) => {
         const querier = new Querier({
-          ...{ ...others, threads, corrupt: this.#corrupt, listSizes: this.#listSizes },
+          ...{ ...others, threads, corrupt: this.#corrupt },
+          ...{ listSizes: this.#listSizes, growths: this.#growths },
           ...(deletesOf === undefined ? {} : { deletesOf }),
           ...(hidesRows ? { deletes } : {}),
           lookUp: (request, signal) => lookUp(request, services, onView, signal),

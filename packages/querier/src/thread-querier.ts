@@ -17,6 +17,7 @@ import {
 import type { CorruptSegments } from "./find/corrupt-segments.js";
 import { type Found, type LookedUp, type LookUpRequest, lookUp } from "./find/source-finder.js";
 import { Querier, type SmallQueries } from "./querier.js";
+import { KnownGrowths } from "./run/cut-tasks.js";
 import { ListSizes } from "./run/stream-lists.js";
 
 /** The part of a job that a querier on a query thread is made from: plain data. */
@@ -57,6 +58,7 @@ export interface QuerierServices {
 }
 
 const listSizes = new ListSizes();
+const growths = new KnownGrowths();
 
 /** What a job of the small lane answers where its query is not small: the job goes on elsewhere with it. Plain data. */
 export interface MovedOn {
@@ -136,7 +138,7 @@ function threadQuerier(
     memory: new MemoryShare(memory, context.isCancelled),
     shouldStop: context.isCancelled,
     ...(maxCost === undefined ? {} : { small: { maxCost, maxHeldBytes: maxCost, moveOn } }),
-    ...{ corrupt, found, listSizes, threads },
+    ...{ corrupt, found, listSizes, growths, threads },
   });
 }
 

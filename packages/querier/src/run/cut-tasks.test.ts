@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import type { HeadRef } from "@skald/contracts";
-import type { SegmentRef } from "@skald/model";
-import { emptyReadStats } from "@skald/model";
+import type { LeafPlan, LogPlan, MetricPlan } from "@skald/logql";
+import { emptyReadStats, type SegmentRef } from "@skald/model";
 import type { PlannedSource } from "../find/order-sources.js";
-import { type QueryTask, TaskCutter } from "./cut-tasks.js";
+import { planOf } from "../testing/requests.js";
+import { KnownGrowths, type QueryTask, TaskCutter } from "./cut-tasks.js";
 
 const mib = 1024 * 1024;
 
@@ -127,5 +128,46 @@ describe("TaskCutter", () => {
       cutter.learn(first, { ...emptyReadStats(), headBytes: first.bytes * read });
       expect(cutter.next()?.bytes).toBeCloseTo(first.bytes);
     }
+  });
+});
+
+describe("KnownGrowths", () => {
+  const plan = planOf("{app=`a`} |= `x`") as LogPlan;
+
+  it("let the same query begin with the tasks that an earlier one ended with", () => {
+    const sources = Array.from({ length: 40 }, (_, i) => segment(`${i}`, 7));
+    const growths = new KnownGrowths();
+    const next = () =>
+      new TaskCutter(sources, { split: true, threads: 2, growth: growths.of(plan) });
+    const first = next();
+    const small = first.next() as QueryTask;
+    expect([small.bytes, small.readBytes].map((bytes) => bytes / mib)).toEqual([17.5, 17.5]);
+    first.learn(small, { ...emptyReadStats(), decompressedBytes: small.bytes / 50 });
+    growths.note(plan, first.growth);
+    const large = next().next() as QueryTask;
+    expect(large.bytes / mib).toBe(350);
+    expect(Math.round(large.readBytes / mib)).toBe(7);
+  });
+
+  it("keep the least, by all that makes a scan but its times", () => {
+    const growths = new KnownGrowths();
+    growths.note(plan, undefined);
+    expect(growths.of(plan)).toBeUndefined();
+    for (const growth of [50, 8, 90]) growths.note(plan, growth);
+    const later = planOf("{app=`a`} |= `x`", { from: 1, limit: 5 }) as LogPlan;
+    expect(growths.of(later)).toBe(8);
+    const [leaf] = (planOf("sum(count_over_time({app=`a`} |= `x` [2s]))") as MetricPlan).leaves;
+    growths.note(leaf as LeafPlan, 3);
+    for (const other of ["{app=`a`} |= `y`", "{app=`b`} |= `x`", "{app=`a`} |= `x` | length > 5s"])
+      expect(growths.of(planOf(other) as LogPlan)).toBeUndefined();
+    const by = planOf("sum by (b) (count_over_time({app=`a`} |= `x` [2s]))") as MetricPlan;
+    expect([growths.of(leaf as LeafPlan), growths.of(by.leaves[0]!)]).toEqual([3, undefined]);
+  });
+
+  it("forget the plans that were noted first", () => {
+    const growths = new KnownGrowths();
+    const planAt = (i: number) => planOf(`{app="a"} |= "${i}"`) as LogPlan;
+    for (let i = 0; i <= 1000; i++) growths.note(planAt(i), i + 1);
+    expect([0, 1, 1000].map((i) => growths.of(planAt(i)))).toEqual([undefined, 2, 1001]);
   });
 });

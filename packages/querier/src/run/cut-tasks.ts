@@ -1,4 +1,4 @@
-import type { ScanSource, SourceRef } from "@skald/contracts";
+import type { ScanPlan, ScanSource, SourceRef } from "@skald/contracts";
 import type { ReadStats, TimeRange } from "@skald/model";
 import { instanceOf, type PlannedSource } from "../find/order-sources.js";
 
@@ -10,7 +10,11 @@ export interface QueryTask {
   readonly sources: readonly TaskSource[];
   /** Raw bytes of these, roughly. */
   readonly bytes: number;
+  /** Those of them that it will read, as far as tasks have told. */
+  readonly readBytes: number;
 }
+
+type CutTask = Omit<QueryTask, "readBytes">;
 
 export interface TaskSource {
   readonly source: PlannedSource;
@@ -46,6 +50,8 @@ export interface CutOptions {
   readonly taskBytes?: number;
   /** Headers say all that is asked, most often at least. */
   readonly onlyHeaders?: boolean;
+  /** The `growth` of an earlier query that reads the same, to begin with. */
+  readonly growth?: number | undefined;
 }
 
 /**
@@ -54,7 +60,7 @@ export interface CutOptions {
  */
 export class TaskCutter {
   readonly #sources: readonly PlannedSource[];
-  readonly #options: Required<CutOptions>;
+  readonly #options: Required<Omit<CutOptions, "growth">>;
   #at = 0;
   /** Share of the source at hand that tasks have already. */
   #from = 0;
@@ -63,9 +69,11 @@ export class TaskCutter {
   #left: number;
   #given = 0;
   #read = 0;
+  readonly #known: number | undefined;
 
-  constructor(sources: readonly PlannedSource[], options: CutOptions) {
+  constructor(sources: readonly PlannedSource[], { growth, ...options }: CutOptions) {
     this.#sources = sources;
+    this.#known = growth;
     this.#options = { taskBytes: readPerTask, onlyHeaders: false, ...options };
     this.#left = sources.reduce((sum, { ref }) => sum + this.#sizeOf(ref), 0);
     const fair = this.#left / (options.threads * tasksPerThread);
@@ -90,7 +98,7 @@ export class TaskCutter {
     const parts = Math.max(1, Math.round(size / whole));
     const task = parts > 1 ? this.#part(first, parts) : this.#some(first, share);
     this.#left -= task.bytes;
-    return task;
+    return { ...task, readBytes: task.bytes / Math.max(1, this.growth ?? 1) };
   }
 
   /**
@@ -112,19 +120,25 @@ export class TaskCutter {
     }
   }
 
-  /** Bytes of the next task. */
-  #share(): number {
+  /** How many times as much a task may be as one that reads everything, as far as tasks have told. */
+  get growth(): number | undefined {
     // A source that is read as far as to a limit says nothing of the next.
     const { split, onlyHeaders } = this.#options;
-    if (!split || onlyHeaders || this.#given === 0) return this.#least;
-    const growth = Math.min(maxGrowth, this.#given / (this.#read + 1));
+    if (!split || onlyHeaders) return undefined;
+    return this.#given === 0 ? this.#known : Math.min(maxGrowth, this.#given / (this.#read + 1));
+  }
+
+  /** Bytes of the next task. */
+  #share(): number {
+    const { growth } = this;
+    if (growth === undefined) return this.#least;
     const fair = this.#left / (this.#options.threads * leftPerThread);
     const least = this.#least * Math.max(1, growth * minGrowth);
     return Math.max(least, Math.min(this.#options.taskBytes * growth, fair));
   }
 
   /** The next of several equal parts of what is left of a source. */
-  #part(source: PlannedSource, parts: number): QueryTask {
+  #part(source: PlannedSource, parts: number): CutTask {
     const from = this.#from;
     const to = from + (1 - from) / parts;
     this.#from = to;
@@ -133,7 +147,7 @@ export class TaskCutter {
   }
 
   /** What is left of the first source, and others of its place, as many as are a share together. */
-  #some(first: PlannedSource, share: number): QueryTask {
+  #some(first: PlannedSource, share: number): CutTask {
     const { side } = first;
     const isNear = (source: PlannedSource | undefined): source is PlannedSource =>
       source?.side === side && instanceOf(source.ref) === instanceOf(first.ref);
@@ -161,6 +175,39 @@ export class TaskCutter {
     this.#at++;
     this.#from = 0;
   }
+}
+
+const maxNoted = 1000;
+/** Characters of a plan that is remembered. */
+const maxKeyLength = 2000;
+
+/** Remembers how little scans of a plan read of their sources, for all queriers of a thread: panels ask the same again and again. */
+export class KnownGrowths {
+  readonly #growths = new Map<string, number>();
+
+  of(plan: ScanPlan): number | undefined {
+    return this.#growths.get(keyOf(plan));
+  }
+
+  /** Keeps the least: what a scan need not read when it runs again may be forgotten meanwhile. */
+  note(plan: ScanPlan, growth: number | undefined): void {
+    const key = keyOf(plan);
+    if (growth === undefined || key.length > maxKeyLength) return;
+    const known = this.#growths.get(key) ?? growth;
+    this.#growths.delete(key);
+    const [oldest] = this.#growths.keys();
+    if (this.#growths.size >= maxNoted && oldest !== undefined) this.#growths.delete(oldest);
+    this.#growths.set(key, Math.min(known, growth));
+  }
+}
+
+/** Which rows of which streams a scan looks for, whenever they are from. */
+function keyOf(plan: ScanPlan): string {
+  const { matchers, stages } = "log" in plan ? plan.log : plan;
+  const { unwrap, grouping } = "log" in plan ? {} : plan;
+  return JSON.stringify([matchers, stages, unwrap, grouping], (_, value: unknown) =>
+    typeof value === "bigint" ? `${value}n` : value,
+  );
 }
 
 /** Raw bytes of lines of a source, roughly. */

@@ -70,7 +70,7 @@ async function runRound(
   signal: AbortSignal,
 ): Promise<LogMerge> {
   const { threads, limits, lanes } = run;
-  const tasks = logTasks(plan, sources, threads);
+  const tasks = logTasks(plan, sources, run);
   const merge = new LogMerge(plan, run.budget);
   const best = bestTime(plan);
   const isBeyond = (source: PlannedSource) => {
@@ -97,11 +97,16 @@ async function runRound(
     width *= 2;
   }
   signal.throwIfAborted();
+  run.growths.note(plan, tasks.growth);
   return merge;
 }
 
 /** The tasks of a log query, those with the best times first. */
-function logTasks(plan: LogPlan, sources: readonly PlannedSource[], threads: number): TaskCutter {
+function logTasks(
+  plan: LogPlan,
+  sources: readonly PlannedSource[],
+  { threads, growths }: QueryRun,
+): TaskCutter {
   const best = bestTime(plan);
   const backward = plan.direction === "backward";
   const within = sources.filter(({ ref }) => ref.minNs < plan.toNs && ref.maxNs >= plan.fromNs);
@@ -109,7 +114,8 @@ function logTasks(plan: LogPlan, sources: readonly PlannedSource[], threads: num
     best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1,
   );
   // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
-  return new TaskCutter(sorted, { split: !keepsEveryRow(plan), threads, taskBytes });
+  const split = !keepsEveryRow(plan);
+  return new TaskCutter(sorted, { split, threads, taskBytes, growth: growths.of(plan) });
 }
 
 function bestTime({ direction }: LogPlan): (source: PlannedSource) => bigint {

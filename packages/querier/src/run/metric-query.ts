@@ -19,9 +19,10 @@ import { countsHeaders } from "./scan-room.js";
 export function leafTasks(
   leaf: LeafPlan,
   sources: readonly PlannedSource[],
-  threads: number,
+  { threads, growths }: Pick<QueryRun, "threads" | "growths">,
 ): TaskCutter {
-  return new TaskCutter(sources, { split: true, threads, onlyHeaders: areHeadersEnough(leaf) });
+  const onlyHeaders = areHeadersEnough(leaf);
+  return new TaskCutter(sources, { split: true, threads, onlyHeaders, growth: growths.of(leaf) });
 }
 
 /** True when few blocks lie at an edge of a window, or headers count their rows up to there. */
@@ -49,6 +50,7 @@ export async function runLeaf(
     merge.add(counted.length + place, outcome?.partial);
   });
   signal.throwIfAborted();
+  run.growths.note(leaf, tasks.growth);
   return merge.result();
 }
 

@@ -33,7 +33,7 @@ import { uniteMasks, urgentBytes } from "@skald/scan";
 import { instanceOf, type PlannedSource, type Side } from "../find/order-sources.js";
 import type { LeafCount } from "../find/source-finder.js";
 import type { LeftOut } from "../replicas/agreement.js";
-import type { QueryTask } from "./cut-tasks.js";
+import type { KnownGrowths, QueryTask } from "./cut-tasks.js";
 import { LeftOutRows, type Scanners } from "./left-out-rows.js";
 import { countsHeaders, guessOutcome, ScanRoom } from "./scan-room.js";
 
@@ -50,6 +50,7 @@ export interface QueryRunOptions {
   readonly share: QueryShare;
   /** What the series of the query may take. */
   readonly budget: Budget;
+  readonly growths: KnownGrowths;
 }
 
 /** One query while it runs: what its scans report, and what was found out about its sources. */
@@ -57,6 +58,7 @@ export class QueryRun {
   readonly limits: QueryByteLimits;
   readonly threads: number;
   readonly budget: Budget;
+  readonly growths: KnownGrowths;
   #share: QueryShare;
   readonly #scanners: Scanners;
   readonly #started = performance.now();
@@ -75,7 +77,8 @@ export class QueryRun {
   #scanning = 0;
   #scanningSince = 0;
 
-  constructor({ limits, scanners, threads, share, budget }: QueryRunOptions) {
+  constructor({ limits, scanners, threads, share, budget, growths }: QueryRunOptions) {
+    this.growths = growths;
     this.limits = limits;
     this.threads = threads;
     this.budget = budget;
@@ -217,8 +220,8 @@ export class QueryRun {
   }
 
   /** How large the outcome of a first scan may be; what small queries find does not matter, and they do not wait. */
-  #guess({ bytes }: QueryTask, plan: ScanPlan): number {
-    return this.#share.cost <= urgentBytes ? 0 : guessOutcome(plan, bytes);
+  #guess({ readBytes }: QueryTask, plan: ScanPlan): number {
+    return this.#share.cost <= urgentBytes ? 0 : guessOutcome(plan, readBytes);
   }
 
   #add(side: Side, { stats, streams }: Pick<ScanOutcome, "stats" | "streams">): void {

@@ -93,7 +93,7 @@ export function querierOf(
   {
     indexed = false,
     ...deps
-  }: Pick<QuerierDeps, "deletes" | "found" | "memory" | "small"> & {
+  }: Pick<QuerierDeps, "deletes" | "found" | "growths" | "memory" | "small"> & {
     /** Whether the store has an index of most of its segments. */
     readonly indexed?: boolean;
   } = {},
