@@ -1,10 +1,12 @@
 import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { mock } from "node:test";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { rapidResets } from "@skald/testkit";
 import { WebSocket } from "ws";
 import type { CutReason } from "./connection-guard.js";
 import { ask, echo, push } from "./http/testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
+import { RequestTurns } from "./request-turns.js";
 
 const cuts: [CutReason, string?][] = [];
 const onCut = (reason: CutReason, error?: unknown) => {
@@ -124,6 +126,23 @@ describe("a client that sends many requests ahead", () => {
     await sendUntilClosed(port, Buffer.from(get.repeat(20_000)));
     expect(cuts).toEqual([["ahead"]]);
     expect((await ask(`${url}/api/echo`)).status).toBe(200);
+  });
+
+  it("is forgotten with all that it sent when its connection is closed", async () => {
+    isFaulty = false;
+    const drop = mock.method(RequestTurns.prototype, "drop");
+    const { port } = await start();
+    await sendUntilClosed(
+      port,
+      Buffer.from("GET /api/echo HTTP/1.1\r\nHost: a\r\n\r\n".repeat(20_000)),
+    );
+    await sendUntilClosed(port, rapidResets(20_000, { ":path": "/api/echo" }));
+    await stopTestServers();
+    const dropped = drop.mock.calls.map(
+      ({ arguments: [connection] }) => connection.constructor.name,
+    );
+    drop.mock.restore();
+    expect(dropped).toEqual(expect.arrayContaining(["Socket", "ServerHttp2Session"]));
   });
 });
 

@@ -56,6 +56,24 @@ describe("requests that begin", () => {
     expect(begun.indexOf("other")).toBeLessThanOrEqual(3);
   });
 
+  it("are forgotten with their connection", async () => {
+    const turns = new RequestTurns();
+    const [greedy, other] = [{}, {}];
+    const begun: string[] = [];
+    turns.run(greedy, () => {
+      beBusy();
+      beBusy();
+    });
+    for (let i = 0; i < 10; i++) turns.run(greedy, () => begun.push("greedy"));
+    turns.run(other, () => begun.push("other"));
+    turns.drop(greedy);
+    turns.drop({});
+    for (let i = 0; i < 3; i++) await nextTurn();
+    expect(begun).toEqual(["other"]);
+    turns.run(greedy, () => begun.push("again"));
+    expect(begun).toEqual(["other", "again"]);
+  });
+
   it("are refused when too many of one connection wait", async () => {
     const turns = new RequestTurns();
     const greedy = {};

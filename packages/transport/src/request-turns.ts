@@ -37,6 +37,12 @@ export class RequestTurns {
     return true;
   }
 
+  /** Forgets what waits of a connection that is closed, and all that it holds. */
+  drop(connection: object): void {
+    this.#count -= this.#waiting.get(connection)?.length ?? 0;
+    this.#waiting.delete(connection);
+  }
+
   #hasRoom(): boolean {
     if (this.#begun === 0) this.#sinceMs = performance.now();
     this.#begun++;

@@ -176,6 +176,7 @@ export class HttpServer {
     server.on(event, (socket: Socket) => {
       keepUntilClosed(this.#sockets, socket);
       socket.once("end", () => this.#onEnd(socket));
+      socket.once("close", () => this.#turns.drop(socket));
     });
     if (tls === undefined) {
       const { readTimeoutMs, readHeaderTimeoutMs } = this.#options;

@@ -79,8 +79,11 @@ export class Http2Front {
   #onSession(session: ServerHttp2Session): void {
     this.#sessions.add(session);
     session.setLocalWindowSize(sessionWindowBytes);
-    session.once("close", () => this.#sessions.delete(session));
     const { idleTimeoutMs, guard, turns } = this.#options;
+    session.once("close", () => {
+      this.#sessions.delete(session);
+      turns.drop(session);
+    });
     const countReset = guard.limitResets(session);
     let open = 0;
     session.on("stream", (stream, headers) => {
