@@ -146,6 +146,29 @@ describe("a client that sends many requests ahead", () => {
   });
 });
 
+describe("a connection that begins to speak HTTP/2", () => {
+  it("does so in its turn, before its requests have theirs", async () => {
+    isFaulty = false;
+    const run = mock.method(RequestTurns.prototype, "run");
+    const { url } = await start();
+    const client = connect(url);
+    expect(await statusOf(client)).toBe(200);
+    client.destroy();
+    const turns = run.mock.calls.map(({ arguments: [connection] }) => connection.constructor.name);
+    run.mock.restore();
+    expect(turns).toEqual(["Socket", "ServerHttp2Session"]);
+  });
+
+  it("is cut when too many wait for that, while those of HTTP/1 are served", async () => {
+    isFaulty = false;
+    const { port, url } = await start();
+    const waiting = mock.getter(RequestTurns.prototype, "connections", () => 256);
+    expect(await sendUntilClosed(port, rapidResets(1, { ":path": "/api/echo" }))).toBe("");
+    expect((await ask(`${url}/api/echo`)).status).toBe(200);
+    waiting.mock.restore();
+  });
+});
+
 function statusOf(client: ClientHttp2Session): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const stream = client.request({ ":path": "/api/echo" });

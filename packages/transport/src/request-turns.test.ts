@@ -56,6 +56,21 @@ describe("requests that begin", () => {
     expect(begun.indexOf("other")).toBeLessThanOrEqual(3);
   });
 
+  it("are as few in a turn as the bounds say", async () => {
+    const turns = new RequestTurns({ atOnce: 2, perTurn: 3 });
+    let begun = 0;
+    for (let i = 0; i < 9; i++) turns.run({}, () => begun++);
+    expect([begun, turns.connections]).toEqual([2, 7]);
+    const counts: number[] = [];
+    for (let turn = 0; turn < 5; turn++) {
+      await nextTurn();
+      counts.push(begun);
+    }
+    for (const [i, count] of counts.entries())
+      expect(count - (counts[i - 1] ?? 2)).toBeLessThanOrEqual(3);
+    expect([begun, turns.connections]).toEqual([9, 0]);
+  });
+
   it("are forgotten with their connection", async () => {
     const turns = new RequestTurns();
     const [greedy, other] = [{}, {}];

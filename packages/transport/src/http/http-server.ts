@@ -66,12 +66,20 @@ const maxHeaderBytes = 1024 * 1024;
 const maxCheckPeriodMs = 5_000;
 const minCheckPeriodMs = 100;
 const movedPermanently = 301;
+/**
+ * Connections that begin to speak HTTP/2 in one turn of the event loop, and those that may wait for that. Node reads all that a client
+ * sent at once, and a hundred requests take 10 ms.
+ */
+const startBounds = { atOnce: 2, perTurn: 2 };
+const maxWaitingStarts = 256;
 
 /** The HTTP side of a process: express for the endpoints, plain node:http for pushes. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #guard: ConnectionGuard;
   readonly #turns = new RequestTurns();
+  /** Connections that begin to speak HTTP/2. */
+  readonly #starts = new RequestTurns(startBounds);
   readonly #origins: AllowedOrigins;
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #observing: Parameters<typeof serveObserved>[0];
@@ -169,14 +177,20 @@ export class HttpServer {
     const serveHttp2: ConnectionListener = (socket) => {
       // HTTP/2 ends its connections itself.
       this.#sockets.delete(socket as Socket);
-      http2.serve(socket);
+      // A client of HTTP/1 may still read when it has ended its side; nobody would notice the end of this one.
+      socket.allowHalfOpen = false;
+      if (this.#starts.connections >= maxWaitingStarts) socket.destroy();
+      else this.#starts.run(socket, () => socket.destroyed || http2.serve(socket));
     };
     server.removeListener(event, listener as ConnectionListener);
     server.on("connection", (socket: Socket) => keepUntilClosed(this.#connections, socket));
     server.on(event, (socket: Socket) => {
       keepUntilClosed(this.#sockets, socket);
       socket.once("end", () => this.#onEnd(socket));
-      socket.once("close", () => this.#turns.drop(socket));
+      socket.once("close", () => {
+        this.#turns.drop(socket);
+        this.#starts.drop(socket);
+      });
     });
     if (tls === undefined) {
       const { readTimeoutMs, readHeaderTimeoutMs } = this.#options;

@@ -5,8 +5,10 @@ import {
   type IncomingHttpHeaders,
   type SecureClientSessionOptions,
 } from "node:http2";
+import { mock } from "node:test";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { TestAuthority } from "@skald/testkit";
+import { rapidResets, TestAuthority } from "@skald/testkit";
+import { RequestTurns } from "../request-turns.js";
 import { endResponse } from "./answer.js";
 import { readBody } from "./body.js";
 import type { RawHandler } from "./http-server.js";
@@ -260,5 +262,22 @@ describe("a client that sends no more, and reads", () => {
     wire.socket.destroy();
     await aborted;
     gate.open();
+  });
+});
+
+describe("a client of HTTP/2 that goes without a word", () => {
+  it.each(["end", "destroy"] as const)("is noticed by the %s of its connection", async (how) => {
+    const drop = mock.method(RequestTurns.prototype, "drop");
+    const { port } = await startTestServer({ routes, idleTimeoutMs: 0, readTimeoutMs: 0 });
+    const wire = await openWire(port);
+    wire.socket.write(rapidResets(0, {}));
+    // The server's settings: it has begun.
+    await new Promise((resolve) => wire.socket.once("data", resolve));
+    wire.socket[how]();
+    await wire.closed();
+    const gone = () =>
+      drop.mock.calls.some(({ arguments: [one] }) => one.constructor.name === "ServerHttp2Session");
+    while (!gone()) await new Promise((resolve) => setImmediate(resolve));
+    drop.mock.restore();
   });
 });
