@@ -5,7 +5,12 @@ import type { PushResponse, RecordReport } from "../push-response.js";
 export interface DoorAnswer {
   readonly status: number;
   readonly contentType?: string;
-  readonly body?: string | Uint8Array;
+  readonly body?: string;
+}
+
+/** An answer whose body is so long that it is written in turns. */
+export interface LongAnswer extends Omit<DoorAnswer, "body"> {
+  readonly body: Generator<void, Uint8Array>;
 }
 
 const json = "application/json; charset=UTF-8";
@@ -37,7 +42,7 @@ export function journalAnswer(response: PushResponse): DoorAnswer {
 }
 
 /** What Elasticsearch answers to a bulk: the outcome of each action. */
-export function bulkAnswer(response: PushResponse): DoorAnswer {
+export function bulkAnswer(response: PushResponse): DoorAnswer | LongAnswer {
   const { report } = response;
   if (report === undefined) return elasticError(response);
   return { status: 200, contentType: json, body: bulkItems(report) };
@@ -60,25 +65,55 @@ function elasticError({ status, text = "the body has no document" }: PushRespons
   return { status: shown, contentType: json, body };
 }
 
-const successes = bulkActions.map((action) => `{"${action}":{"status":201}}`);
+const successes = bulkActions.map((action) => Buffer.from(`{"${action}":{"status":201}}`));
+const comma = 0x2c;
+/** Items that are written between two yields. */
+const itemsPerStep = 1024;
+/** Most items are a success. */
+const itemBytes = 32;
 
-function bulkItems({ records, refused, actions }: RecordReport): string {
-  const items: string[] = [];
+/** Writes the items as bytes: a million of them as texts would take this thread for a second. */
+function* bulkItems({ records, refused, actions }: RecordReport): Generator<void, Uint8Array> {
+  const head = Buffer.from(`{"took":0,"errors":${refused.length > 0},"items":[`);
+  const tail = Buffer.from("]}\n");
+  let bytes = Buffer.allocUnsafe(head.length + records * itemBytes + tail.length);
+  let end = head.copy(bytes);
+  const write = (part: Buffer): void => {
+    if (end + part.length + tail.length >= bytes.length) {
+      const grown = Buffer.allocUnsafe(2 * (end + part.length + tail.length));
+      bytes.copy(grown, 0, 0, end);
+      bytes = grown;
+    }
+    end += part.copy(bytes, end);
+  };
   let next = 0;
+  let known: { readonly status: number; readonly reason: string; readonly end: Buffer } | undefined;
   for (let record = 0; record < records; record++) {
+    if (record > 0) bytes[end++] = comma;
     const action = actions?.[record] ?? 0;
     const outcome = refused[next];
     if (outcome?.record !== record) {
-      items.push(successes[action] as string);
-      continue;
+      write(successes[action] as Buffer);
+    } else {
+      next++;
+      // A limit refuses many records for one reason.
+      const { status, reason } = outcome;
+      if (known?.reason !== reason || known.status !== status)
+        known = { status, reason, end: refusalEnd(status, reason) };
+      write(failures[action] as Buffer);
+      write(known.end);
     }
-    next++;
-    const { status, reason } = outcome;
-    const type = itemTypes[status] ?? "status_exception";
-    const error = `{"type":"${type}","reason":${JSON.stringify(reason)}}`;
-    items.push(`{"${bulkActions[action]}":{"status":${status},"error":${error}}}`);
+    if (record % itemsPerStep === itemsPerStep - 1) yield;
   }
-  return `{"took":0,"errors":${refused.length > 0},"items":[${items.join(",")}]}\n`;
+  write(tail);
+  return bytes.subarray(0, end);
+}
+
+const failures = bulkActions.map((action) => Buffer.from(`{"${action}":{"status":`));
+
+function refusalEnd(status: number, reason: string): Buffer {
+  const type = itemTypes[status] ?? "status_exception";
+  return Buffer.from(`${status},"error":{"type":"${type}","reason":${JSON.stringify(reason)}}}}`);
 }
 
 /** What Splunk's collector answers, with its codes. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { invalidArgument } from "@skald/model";
-import { type DoorFormat, type FieldMapping, parseMapping } from "@skald/push";
+import { type DoorFormat, type FieldMapping, parseMapping, runInTurns } from "@skald/push";
 import { endResponse, parseForm, pathOf, readBody } from "@skald/transport";
 import type { PushLimits } from "../config.js";
 import type { PushDoor } from "../http.js";
@@ -12,6 +12,7 @@ import {
   documentAnswer,
   hecAnswer,
   journalAnswer,
+  type LongAnswer,
   plainAnswer,
 } from "./answers.js";
 import { servePieces } from "./pieces.js";
@@ -24,7 +25,7 @@ interface Door {
   readonly inPieces?: true;
   /** Parameters that give every record a field of their name. */
   readonly fieldParams?: readonly string[];
-  readonly answer: (response: PushResponse) => DoorAnswer;
+  readonly answer: (response: PushResponse) => DoorAnswer | LongAnswer;
 }
 
 const none: FieldMapping = { labels: [], message: [], time: [], ignore: [], extra: [] };
@@ -111,7 +112,14 @@ export function createDoorHandler(name: DoorName, { door: push, limitsOf }: Door
     } catch (error) {
       answer = failedResponse(error);
     }
-    send(response, door.answer(answer), answer.retryAfterSeconds);
+    const { body, ...head } = door.answer(answer);
+    try {
+      const bytes =
+        typeof body === "object" ? await runInTurns(body, { queue: tenant, isGone }) : body;
+      send(response, head, bytes, answer.retryAfterSeconds);
+    } catch {
+      // The client has left: nobody reads the answer.
+    }
   };
 }
 
@@ -152,7 +160,8 @@ function indexOf(path: string): string | undefined {
 
 function send(
   response: ServerResponse,
-  { status, contentType, body }: DoorAnswer,
+  { status, contentType }: Pick<DoorAnswer, "status" | "contentType">,
+  body: string | Uint8Array | undefined,
   retryAfterSeconds: number | undefined,
 ): void {
   if (response.destroyed) return;

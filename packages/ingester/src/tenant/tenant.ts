@@ -20,6 +20,9 @@ export interface TenantContext {
   readonly outOfOrderWindowNs: number;
 }
 
+/** A refusal to which others of its reason are added. */
+type Counted = { -readonly [Key in keyof PushRefusal]: PushRefusal[Key] };
+
 /** The changes of one push to the heads of its tenant, which are logged, then published or undone. */
 export interface TenantAppend {
   readonly tenant: Tenant;
@@ -30,7 +33,7 @@ export interface TenantAppend {
   readonly streams: number[];
   /** Refused rows of the batch and duplicates, ascending. */
   readonly dropped: number[];
-  readonly refusals: PushRefusal[];
+  readonly refusals: Counted[];
   readonly heads: Map<Head, HeadGrowth>;
   /** Newest times before the push, as (stream, day, time). */
   readonly newestBefore: number[];
@@ -182,13 +185,13 @@ export class Tenant {
   ): void {
     const bytes = bytesOfStream(batch, stream);
     if (number === noNumber) {
-      refuse(push, stream, streamLimited(this.name, stream, bytes));
+      refuse(push, stream, "stream_limit", bytes, () => streamLimited(this.name, stream, bytes));
       return;
     }
     if (!this.#takeTokens(number, bytes, limits, nowMs)) {
       const limitBytes = limits.per_stream_rate_limit;
-      const refusal = streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
-      refuse(push, stream, refusal);
+      const refusal = () => streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
+      refuse(push, stream, "per_stream_rate_limit", bytes, refusal);
       return;
     }
     const { newestDay, newestTime } = this.streams;
@@ -207,7 +210,10 @@ export class Tenant {
     const { ranges, dropped, behind } = admitRows(context, batch, stream, number);
     for (const row of dropped) push.dropped.push(row);
     push.duplicates += dropped.length - behind.length;
-    if (behind.length > 0) addRefusal(push, tooFarBehind(this.name, batch, stream, behind));
+    if (behind.length > 0) {
+      const refusal = tooFarBehind(this.name, batch, stream, behind);
+      addRefusal(push, refusal, () => refusal);
+    }
     if (ranges.length === 0) return;
     push.ordinals.push(stream.ordinal);
     push.streams.push(number);
@@ -252,21 +258,32 @@ export class Tenant {
   }
 }
 
-function refuse(push: TenantAppend, stream: BatchStream, refusal: PushRefusal): void {
-  for (let row = stream.rowStart; row < stream.rowEnd; row++) push.dropped.push(row);
-  addRefusal(push, refusal);
+function refuse(
+  push: TenantAppend,
+  stream: BatchStream,
+  reason: PushRefusal["reason"],
+  bytes: number,
+  refusal: () => PushRefusal,
+): void {
+  const { rowStart, rowEnd } = stream;
+  for (let row = rowStart; row < rowEnd; row++) push.dropped.push(row);
+  addRefusal(push, { reason, entries: rowEnd - rowStart, bytes }, refusal);
 }
 
-function addRefusal(push: TenantAppend, refusal: PushRefusal): void {
-  const { refusals } = push;
-  const same = refusals.findLastIndex(({ reason }) => reason === refusal.reason);
-  if (refusals.length < maxRefusals || same < 0) {
-    refusals.push(refusal);
+/** Adds a refusal. Of many for one reason only the first have a text, which takes longer than to refuse. */
+function addRefusal(
+  { refusals }: TenantAppend,
+  { reason, entries, bytes }: Pick<PushRefusal, "reason" | "entries" | "bytes">,
+  refusal: () => PushRefusal,
+): void {
+  const last =
+    refusals.length < maxRefusals ? undefined : refusals.findLast((one) => one.reason === reason);
+  if (last === undefined) {
+    refusals.push({ ...refusal() });
     return;
   }
-  const last = refusals[same] as PushRefusal;
-  const entries = last.entries + refusal.entries;
-  refusals[same] = { ...last, entries, bytes: last.bytes + refusal.bytes };
+  last.entries += entries;
+  last.bytes += bytes;
 }
 
 function bytesOfStream(batch: Batch, { rowStart, rowEnd }: BatchStream): number {
