@@ -38,21 +38,21 @@ export class StreamGroups {
     this.#label = label;
   }
 
-  /** Undefined where the lines are better asked for as they are: there is one stream, or the labels change on their way. */
+  /** Undefined where the lines are better asked for as they are: no label of all streams has several values, or the labels change on their way. */
   static async open(client: Asker, query: string, range: Range): Promise<StreamGroups | undefined> {
     const expr = readLogs(query);
     if (expr === undefined || expr.stages.some(({ kind }) => !keeping.includes(kind)))
       return undefined;
-    const values = new Map<string, Set<string>>();
-    for (const stream of (await seriesOf(client, expr, range)) ?? []) {
-      for (const [name, value] of Object.entries(stream)) {
-        const known = values.get(name) ?? new Set();
-        values.set(name, known.add(value));
-      }
-    }
-    const usable = [...values].filter(([, { size }]) => size > 1 && size <= maxCounted);
-    const [best] = usable.sort(([, a], [, b]) => b.size - a.size);
-    return best === undefined ? undefined : new StreamGroups(client, expr, best[0]);
+    const streams = (await seriesOf(client, expr, range)) ?? [];
+    // Where a stream lacks the label, a field of its lines may have that name, and lines would be counted by its values.
+    const shared = Object.keys(streams[0] ?? {}).filter((name) =>
+      streams.every((one) => one[name]),
+    );
+    const usable = shared
+      .map((name) => ({ name, size: new Set(streams.map((one) => one[name])).size }))
+      .filter(({ size }) => size > 1 && size <= maxCounted);
+    const [best] = usable.sort((a, b) => b.size - a.size);
+    return best === undefined ? undefined : new StreamGroups(client, expr, best.name);
   }
 
   /** How many lines the streams have, whatever the query keeps of them; undefined where the server does not say. */
@@ -72,9 +72,9 @@ export class StreamGroups {
     for (const [value, count] of [...counts].sort(([, a], [, b]) => b - a)) {
       const last = groups.at(-1);
       const isFull = lines + count >= batch || letters + value.length > maxLetters;
-      if (last === undefined || isFull || last.length === maxValues || value === "") {
+      if (last === undefined || isFull || last.length === maxValues) {
         groups.push([value]);
-        [lines, letters] = [value === "" ? batch : count, value.length];
+        [lines, letters] = [count, value.length];
       } else {
         last.push(value);
         lines += count;

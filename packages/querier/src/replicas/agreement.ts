@@ -18,9 +18,9 @@ import {
 
 /** Minutes that are compared at a time. */
 const minutesPerWindow = 60;
-/** Minutes that are compared together first. Of many rows that several ingesters have, one of them is scanned for so long, then another. */
+/** Minutes that are compared together first. A window with many rows is shared out: each ingester is scanned for this many minutes in turn. */
 const minutesPerTurn = 10;
-/** Up to so many rows of a window one ingester is scanned for all: a call costs more than what is gained by sharing them out. */
+/** A window with at most this many rows is scanned at one ingester: to share it out costs more calls than it saves. */
 const maxRowsAlone = 500_000;
 const minuteNs = 60_000_000_000n;
 const windowNs = BigInt(minutesPerWindow) * minuteNs;
