@@ -10,7 +10,7 @@ import {
 import { readQuery, Session, wantsColour } from "../client/session.js";
 import { tail } from "../client/tail.js";
 import { withSession } from "../move/local.js";
-import { type AnswerStream, type Entry, type LabelSet, labelText } from "../output/entries.js";
+import { type LabelSet, labelText } from "../output/entries.js";
 import { type LogForm, LogOutput, logForms } from "../output/log-output.js";
 import { formatMetric, type MetricResult } from "../output/metric-output.js";
 import { ParquetLines } from "../output/parquet.js";
@@ -221,24 +221,12 @@ async function runTail(
   session: Session,
 ): Promise<number> {
   const { client } = session;
-  const { fromNs, toNs } = session.range(flags);
+  const { fromNs, toNs } = session.range({ ...flags, to: "" });
+  if (flags.to !== "") session.note("--to has no meaning here");
   const output = outputOf(flags, session, true);
-  const past: { streams: AnswerStream[]; entries: Entry[] } = { streams: [], entries: [] };
-  const asked = { query: text, fromNs, toNs, limit: flags.limit, batch: flags.batch };
-  if (flags.limit > 0)
-    for await (const page of queryRange(client, { ...asked, isForward: false })) {
-      if (page.kind === "metric")
-        throw new Failure("usage", "a metric query has no lines to follow");
-      past.streams.push(...page.streams);
-      past.entries.push(...page.entries);
-    }
-  past.entries.reverse();
-  if (past.entries.length > 0) await session.write(output.format(past.streams, past.entries));
-  const lastNs = past.entries.at(-1)?.ns;
   const pages = tail(client, {
-    ...{ query: text, fromNs: lastNs ?? toNs, limit: flags.batch },
-    delaySeconds: flags["delay-for"],
-    known: past.entries,
+    ...{ query: text, fromNs: flags.limit > 0 ? fromNs : toNs, delaySeconds: flags["delay-for"] },
+    ...{ limit: flags.limit, batch: flags.batch },
     onNote: (note) => session.note(note),
   });
   for await (const { streams, entries } of pages)

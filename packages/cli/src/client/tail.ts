@@ -12,11 +12,11 @@ export interface TailQuery {
   readonly query: string;
   /** Lines from this time on come first. */
   readonly fromNs: bigint;
-  /** Most lines of the history. */
+  /** Most lines of the history; 0: those that come while the connection is made. */
   readonly limit: number;
+  /** Most lines that one request asks after a lost connection. */
+  readonly batch: number;
   readonly delaySeconds: number;
-  /** Lines at `fromNs` that the reader has. */
-  readonly known?: readonly Entry[];
   /** Takes what the reader should know: lost connections, and lines that were left out. */
   readonly onNote: (text: string) => void;
 }
@@ -36,10 +36,10 @@ interface TailMessage {
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 const handshakeTimeoutMs = 30_000;
-const catchUpBatch = 1000;
 
 /**
- * Lines as they come in, until the client's signal aborts. After a lost connection the lines since the last one are asked,
+ * The newest lines, and then lines as they come in, until the client's signal aborts. The server reads the history when the tail
+ * is open, so no line falls in between. After a lost connection the lines since the last one are asked,
  * and then the tail goes on; lines that the server left out are named.
  */
 export async function* tail(client: Client, query: TailQuery): AsyncGenerator<TailPage> {
@@ -48,7 +48,8 @@ export async function* tail(client: Client, query: TailQuery): AsyncGenerator<Ta
   for (let isFirst = true; !client.signal.aborted; isFirst = false) {
     try {
       if (!isFirst && place.lastNs !== undefined) yield* catchUp(client, query, place);
-      for await (const message of messages(client, { ...query, fromNs: place.fromNs })) {
+      const limit = isFirst && query.limit > 0 ? query.limit : query.batch;
+      for await (const message of messages(client, { ...query, limit, fromNs: place.fromNs })) {
         failed = 0;
         const dropped = message.dropped_total ?? message.dropped_entries?.length ?? 0;
         if (dropped > 0) query.onNote(`the server left out ${dropped} lines here`);
@@ -74,9 +75,8 @@ class Place {
   lastNs: bigint | undefined;
   #seen = new Set<string>();
 
-  constructor({ fromNs, known = [] }: TailQuery) {
+  constructor({ fromNs }: TailQuery) {
     this.#startNs = fromNs;
-    this.take(known);
   }
 
   get fromNs(): bigint {
@@ -99,16 +99,10 @@ class Place {
 }
 
 /** The lines between a lost connection and now. */
-async function* catchUp(client: Client, { query, onNote }: TailQuery, place: Place) {
+async function* catchUp(client: Client, { query, batch, onNote }: TailQuery, place: Place) {
   let count = 0;
   const range = { fromNs: place.fromNs, toNs: BigInt(Date.now() + 1) * 1_000_000n };
-  const pages = queryRange(client, {
-    query,
-    ...range,
-    limit: 0,
-    batch: catchUpBatch,
-    isForward: true,
-  });
+  const pages = queryRange(client, { query, ...range, limit: 0, batch, isForward: true });
   for await (const page of pages) {
     if (page.kind !== "lines") continue;
     const entries = place.take(page.entries);

@@ -339,6 +339,8 @@ describe("tail", () => {
       err += part;
     });
     await waitFor(() => out === "one\n");
+    // A query before the tail would miss what comes in between.
+    expect(await (await fetch(`${own.url}/metrics`)).text()).not.toContain("query_range");
     await push("two");
     await waitFor(() => out === "one\ntwo\n");
     await own.kill("SIGTERM");
