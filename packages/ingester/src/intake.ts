@@ -58,7 +58,7 @@ export class Intake {
 
   async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
     this.#assertPushable();
-    const release = await this.#enter(batch);
+    const release = await this.#enter(tenant, batch);
     try {
       let numbers = this.#numberStreams(tenant, batch);
       if (numbers instanceof Promise) {
@@ -98,11 +98,11 @@ export class Intake {
     throw new SkaldError(code, message, { cause: refusal, retryAfterSeconds });
   }
 
-  #enter(batch: Batch): Promise<() => void> {
+  #enter(tenant: string, batch: Batch): Promise<() => void> {
     const body = batch.source?.body.byteLength ?? 0;
     const logBytes = (body > 0 ? body : batch.bytes.byteLength) + batch.rowCount;
     const heldBytes = body + batch.bytes.byteLength + bytesPerRow * batch.rowCount;
-    return this.#queue.enter(logBytes, heldBytes);
+    return this.#queue.enter({ tenant, logBytes, heldBytes });
   }
 
   /** Numbers the streams of a batch: those of a small one at once, those of others in turn with the work for other tenants. */
@@ -138,6 +138,14 @@ export class Intake {
   }
 }
 
+interface QueuedPush {
+  readonly tenant: string;
+  /** What it adds to the log. */
+  readonly logBytes: number;
+  /** What it has in memory while it waits. */
+  readonly heldBytes: number;
+}
+
 /** Lets pushes wait while sealing or the log is behind. Their memory and their time are bounded; beyond, they are refused. */
 class PushQueue {
   readonly #context: Pick<IntakeContext, "options" | "sealer" | "journal" | "sleep">;
@@ -147,22 +155,20 @@ class PushQueue {
     this.#context = context;
   }
 
-  /**
-   * Resolves when a push may be appended; the result must be called once the log has the push. The push adds `logBytes` to
-   * the log and has `heldBytes` in memory while it waits. Rejects with `rate_limited`.
-   */
-  enter(logBytes: number, heldBytes: number): Promise<() => void> {
+  /** Resolves when a push may be appended; the result must be called once the log has the push. Rejects with `rate_limited`. */
+  enter(push: QueuedPush): Promise<() => void> {
     const { sealer, journal, options } = this.#context;
-    const release = sealer.hasRoom ? journal.wal.tryReserve(logBytes) : undefined;
+    const { tenant, logBytes, heldBytes } = push;
+    const release = sealer.mayPush(tenant) ? journal.wal.tryReserve(logBytes) : undefined;
     if (release !== undefined) return Promise.resolve(release);
     const { maxWaitingBytes } = options.bounds;
     if (this.#waitingBytes > 0 && this.#waitingBytes + heldBytes > maxWaitingBytes) {
       return Promise.reject(slowDown("too many pushes wait to be stored"));
     }
-    return this.#wait(logBytes, heldBytes);
+    return this.#wait(push);
   }
 
-  async #wait(logBytes: number, heldBytes: number): Promise<() => void> {
+  async #wait({ tenant, logBytes, heldBytes }: QueuedPush): Promise<() => void> {
     const { sealer, journal, options } = this.#context;
     const { maxPushWaitMs } = options.bounds;
     const late = new AbortController();
@@ -171,12 +177,13 @@ class PushQueue {
       () => late.abort(slowDown(`the push has waited ${maxPushWaitMs / 1000}s to be stored`)),
       () => undefined,
     );
+    const mayPush = () => sealer.mayPush(tenant);
     this.#waitingBytes += heldBytes;
     try {
       for (;;) {
-        await sealer.room(late.signal);
+        await sealer.room(late.signal, mayPush);
         const release = await journal.wal.reserve(logBytes, late.signal);
-        if (sealer.hasRoom || sealer.isClosed) return release;
+        if (mayPush() || sealer.isClosed) return release;
         release();
       }
     } finally {

@@ -112,6 +112,26 @@ describe("sealing", () => {
     await setup.ingester.stop();
   });
 
+  it("makes no tenant wait for the frozen heads of another, up to half as much again", async () => {
+    const { seal, letGo } = heldSeal();
+    const bounds = { maxFrozenBytes: 1024 * 1024 };
+    const setup = await started({ seal, changes: { head_target_size: 10, bounds } });
+    const line = "x".repeat(1024 * 1024);
+    await pushLine(setup, 1, line);
+    await pushLine(setup, 1, "of another", "other");
+    const [mine, others] = [pushLine(setup, 2), pushLine(setup, 1, line, "third")];
+    await others;
+    // The heads of the third are too much for all.
+    const late = pushLine(setup, 1, "late", "fourth");
+    const done: unknown[] = [];
+    for (const push of [mine, late]) void push.then(() => done.push(push));
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(done).toEqual([]);
+    letGo();
+    await Promise.all([mine, late]);
+    await setup.ingester.stop();
+  });
+
   it("lets only so much wait", async () => {
     const { seal, letGo } = heldSeal();
     const changes = { head_target_size: 10, bounds: { maxFrozenBytes: 1, maxWaitingBytes: 1000 } };

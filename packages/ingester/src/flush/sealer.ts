@@ -30,6 +30,10 @@ export interface SealerContext {
   readonly sleep?: Sleep;
 }
 
+/** A tenant whose frozen heads are below this part of the room may push until all of them are this many times the room. */
+const fewFrozen = 1 / 8;
+const roomForOthers = 1.5;
+
 /**
  * Turns frozen heads into segments, a few at a time, oldest first. A seal that fails is retried for ever with growing
  * pauses, and other heads go first meanwhile: the head stays in memory and its rows in the log. While too much is
@@ -42,8 +46,8 @@ export class Sealer {
   readonly #waiting = new Set<Frozen>();
   readonly #tasks = new Map<Head, Frozen>();
   readonly #abort = new AbortController();
-  /** Waiting callers with the part of the memory for frozen heads that must not be used up. */
-  readonly #roomWaiters = new Map<() => void, number>();
+  /** Waiting callers, and whether they need wait no more. */
+  readonly #roomWaiters = new Map<() => void, () => boolean>();
   readonly #watchers = new Set<(head: Head, error: unknown) => void>();
   /** Ends the pauses of heads that failed. */
   #hurry = new AbortController();
@@ -65,13 +69,18 @@ export class Sealer {
     return this.#frozenBytes;
   }
 
-  get hasRoom(): boolean {
-    return this.hasRoomFor(1);
+  /** Whether frozen heads use less than a part of their memory. */
+  hasRoom(part = 1): boolean {
+    return this.#frozenBytes < part * this.#context.options.bounds.maxFrozenBytes;
   }
 
-  /** Whether frozen heads use less than a part of their memory. */
-  hasRoomFor(part: number): boolean {
-    return this.#frozenBytes < part * this.#context.options.bounds.maxFrozenBytes;
+  /** Whether a tenant need not wait with a push: the frozen heads of others do not hold up one that has few. */
+  mayPush(tenant: string): boolean {
+    if (this.hasRoom()) return true;
+    if (!this.hasRoom(roomForOthers)) return false;
+    let own = 0;
+    for (const { head, bytes } of this.#tasks.values()) if (head.tenant === tenant) own += bytes;
+    return own < fewFrozen * this.#context.options.bounds.maxFrozenBytes;
   }
 
   /** Adds a head that gets no more rows; the promise resolves when it is a segment. */
@@ -107,12 +116,12 @@ export class Sealer {
   }
 
   /**
-   * Resolves when frozen heads use less than a part of their memory. The caller must check again, because others may have
-   * been faster. Rejects with the signal's reason.
+   * Resolves when there is room, by one of the two questions above. The caller must ask again, because others may have been
+   * faster. Rejects with the signal's reason.
    */
-  room(signal?: AbortSignal, part = 1): Promise<void> {
+  room(signal?: AbortSignal, hasRoom = () => this.hasRoom()): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
-    if (this.hasRoomFor(part) || this.isClosed) return Promise.resolve();
+    if (hasRoom() || this.isClosed) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const letIn = () => {
         signal?.removeEventListener("abort", giveUp);
@@ -122,7 +131,7 @@ export class Sealer {
         this.#roomWaiters.delete(letIn);
         reject(signal?.reason);
       };
-      this.#roomWaiters.set(letIn, part);
+      this.#roomWaiters.set(letIn, hasRoom);
       signal?.addEventListener("abort", giveUp, { once: true });
     });
   }
@@ -229,8 +238,8 @@ export class Sealer {
   }
 
   #letIn(): void {
-    for (const [letIn, part] of this.#roomWaiters) {
-      if (!this.hasRoomFor(part) && !this.isClosed) continue;
+    for (const [letIn, hasRoom] of this.#roomWaiters) {
+      if (!hasRoom() && !this.isClosed) continue;
       this.#roomWaiters.delete(letIn);
       letIn();
     }

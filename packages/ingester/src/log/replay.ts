@@ -237,7 +237,7 @@ class ReplayedHeads {
   /** Waits until the heads use less than `maxBytes` and frozen ones leave room for pushes; returns undefined if they do. */
   makeRoom(position: WalPosition, maxBytes: number): Promise<void> | undefined {
     if (this.#bytes > maxBytes) return this.#sealParts(position, maxBytes);
-    return this.#context.sealer.hasRoomFor(frozenPart) ? undefined : this.room();
+    return this.#context.sealer.hasRoom(frozenPart) ? undefined : this.room();
   }
 
   /**
@@ -261,7 +261,8 @@ class ReplayedHeads {
 
   /** Resolves when there is room for more frozen heads; rejects when the signal is aborted. */
   room(): Promise<void> {
-    return this.#context.sealer.room(this.#context.signal, frozenPart);
+    const { sealer, signal } = this.#context;
+    return sealer.room(signal, () => sealer.hasRoom(frozenPart));
   }
 
   /**
