@@ -205,7 +205,7 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     options: ScanOptions,
   ): Promise<ThreadAnswer<K>> {
     const plan = kind === "scan" ? (task as ScanTask<ScanPlan, LocalRef>).plan : undefined;
-    const isFound = plan !== undefined && !("log" in plan) && refsOf(task).some(isSegment);
+    const isFound = plan !== undefined && refsOf(task).some(isSegment);
     const key = isFound ? findingsKey(plan) : undefined;
     const refs = refsOf<LocalRef>(task).map((ref): ImagedRef => {
       if (!isSegment(ref)) return ref;

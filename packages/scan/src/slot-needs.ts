@@ -19,8 +19,9 @@ import {
   SlotsMissing,
 } from "@skald/storage";
 import { blocksWithin } from "./dedup/minute-digests.js";
+import { foundBlocks } from "./scans/found-blocks.js";
 import { lookOf } from "./scans/matches.js";
-import { foundBlocks, MetricScans, measureScan, uncounted } from "./scans/metric.js";
+import { MetricScans, measureScan, uncounted } from "./scans/metric.js";
 import { cutBlocks, wholeRows } from "./scans/volumes.js";
 import {
   columnsOf,
@@ -54,16 +55,19 @@ export function missingOfScan(
   return inEach({ sources }, (scanned, ref) => {
     context.check();
     const view = viewOf(open(ref), scanned, plan);
+    const findings = foundBlocks(plan, scanned);
     if ("log" in plan) {
       const scan = startLogScan(plan);
-      const candidates = candidatesOf(view, rangeOf(plan), { formula: scan.formula });
+      const candidates = candidatesOf(view, rangeOf(plan), { formula: scan.formula }).filter(
+        (one) => !findings?.refuses(one, view.source.runs(one.block)),
+      );
       candidates.sort(byBestTime(plan.direction));
       // Where every row counts, the times alone tell which blocks are read; else columns of fields may.
       const first = candidates[0] && scan.narrowNeeds(factsOf(view.source, candidates[0].block));
       const columns = keepsEveryRow(plan) ? onlyTimes : columnsOf(first ?? scan.needs);
       return missingIn(view.source, blocksOf(candidates), columns, ref.aheadBytes);
     }
-    const found = foundBlocks(plan, scanned)?.blocks;
+    const found = findings?.blocks;
     return new MetricScans(plan).split(view).flatMap(({ scan, candidates }) => {
       const left = blocksOf(uncounted(scan, view, candidates, context));
       const known = left.filter((block) => found?.has(block));

@@ -1,14 +1,14 @@
 import type { RowSelection } from "@skald/kernels";
 import type { Labels } from "@skald/model";
 import type { RowBatch } from "../pipeline/pipeline.js";
-import type { LeafPlan } from "../plan/plan.js";
+import type { LeafPlan, LogPlan } from "../plan/plan.js";
 import { factsOf } from "../syntax/ast.js";
 import { printLabelFilter } from "../syntax/print-filter.js";
 import { printStage } from "../syntax/stages.js";
 
 /**
- * What the stages of a leaf made of rows of some blocks: which passed, in which series, with which values. Sealed blocks never change, so
- * that it holds for every later scan with the same stages. Plain data in shared memory.
+ * What the stages of a query made of rows of some blocks: which passed, and for a leaf in which series, with which values. Sealed blocks
+ * never change, so that it holds for every later scan with the same stages. Plain data in shared memory.
  */
 export interface Findings {
   /** Numbers of the blocks in their segment. */
@@ -30,11 +30,17 @@ export interface Findings {
 }
 
 /**
- * Names what the findings of a leaf depend on besides the block. Undefined for a leaf that needs more of a row than findings tell, or
- * that finds something else with each query: templates may ask for the time.
+ * Names what the findings of a plan depend on besides the block. Undefined for a leaf that needs more of a row than findings tell, for a
+ * log query that keeps every row, and where each query finds something else: templates may ask for the time.
  */
-export function findingsKey(leaf: LeafPlan): string | undefined {
-  const { stages, unwrap, grouping, extract, mode } = leaf;
+export function findingsKey(plan: LeafPlan | LogPlan): string | undefined {
+  if ("log" in plan) {
+    const { stages } = plan.log;
+    const filters = stages.slice(0, stages.findLastIndex((stage) => factsOf(stage).filters) + 1);
+    const isKept = filters.length > 0 && !filters.some((stage) => factsOf(stage).hasTemplate);
+    return isKept ? JSON.stringify(filters.map(printStage)) : undefined;
+  }
+  const { stages, unwrap, grouping, extract, mode } = plan;
   if (mode === "bytes" || stages.some((stage) => factsOf(stage).hasTemplate)) return undefined;
   const filters = unwrap?.filters.map(printLabelFilter);
   return JSON.stringify([stages.map(printStage), { ...unwrap, filters }, grouping, extract]);
@@ -55,7 +61,7 @@ interface FoundRows {
   readonly values: Float64Array;
 }
 
-/** Collects what a scan of a leaf finds in the blocks of one source. */
+/** Collects what a scan finds in the blocks of one source. */
 export class FindingsWriter {
   #blocks: FoundRows[] = [];
   #labels: Labels[] = [];
@@ -63,6 +69,18 @@ export class FindingsWriter {
   #places: number[] = [];
   #passed = 0;
   #isFull = false;
+
+  /**
+   * Takes which of the rows of a block that went through the stages, as words of bits, passed them; what was known of the block stays
+   * known.
+   */
+  addRows(number: number, seen: Uint32Array, batch: Readonly<RowSelection>, known?: FoundBlock) {
+    if (known?.knows(seen) === true) return;
+    const passed = bitsOf(batch, seen.length * 32);
+    known?.addTo(seen, passed);
+    const none = { series: new Uint16Array(0), values: new Float64Array(0) };
+    this.#blocks.push({ block: number, seen, passed, ...none });
+  }
 
   /** Takes what became of the rows of a block. `seriesOf` and `labels` tell the series of the scan, and their labels. */
   add(
@@ -145,7 +163,8 @@ function startsOf(lengths: readonly number[]): Uint32Array {
   return share(Uint32Array, [starts]);
 }
 
-function bitsOf({ rows, count }: Readonly<RowSelection>, rowCount: number): Uint32Array {
+/** Rows as words of bits. */
+export function bitsOf({ rows, count }: Readonly<RowSelection>, rowCount: number): Uint32Array {
   const words = new Uint32Array((rowCount + 31) >>> 5);
   for (let i = 0; i < count; i++) words[rows[i]! >> 5]! |= 1 << (rows[i]! & 31);
   return words;
@@ -165,6 +184,35 @@ export class FoundBlock {
   constructor(findings: Findings, at: number) {
     this.findings = findings;
     this.#at = at;
+  }
+
+  /** The rows that pass or are not known, as words of bits. */
+  get left(): Uint32Array {
+    const { seen, passed } = this.findings;
+    const [from, to] = this.#words;
+    const left = passed.slice(from, to);
+    for (let i = 0; i < left.length; i++) left[i]! |= ~seen[from + i]!;
+    return left;
+  }
+
+  /** Whether all of these rows, as words of bits, are known. */
+  knows(rows: Uint32Array): boolean {
+    const [from] = this.#words;
+    return rows.every((word, i) => (word & ~this.findings.seen[from + i]!) === 0);
+  }
+
+  /** Adds the rows that are known, and those that pass, to words of bits. */
+  addTo(seen: Uint32Array, passed: Uint32Array): void {
+    const [from] = this.#words;
+    for (let i = 0; i < seen.length; i++) {
+      seen[i]! |= this.findings.seen[from + i]!;
+      passed[i]! |= this.findings.passed[from + i]!;
+    }
+  }
+
+  get #words(): [from: number, to: number] {
+    const { wordStart } = this.findings;
+    return [wordStart[this.#at]!, wordStart[this.#at + 1]!];
   }
 
   /** Whether all of the rows from .. to - 1 are known not to pass. */

@@ -22,6 +22,7 @@ import {
   type StreamLabels,
 } from "./block-selection.js";
 import { FieldFilter } from "./field-columns.js";
+import { bitsOf, type FindingsWriter, type FoundBlock } from "./findings.js";
 import { type LogPartial, type RowPlace, RowStore, siftRows } from "./log-rows.js";
 
 /**
@@ -54,10 +55,18 @@ export interface LogScan {
   finish(): LogPartial;
 }
 
+export interface FoundInto {
+  readonly findings: FindingsWriter;
+  readonly number: number;
+  readonly known: FoundBlock | undefined;
+}
+
 /** Rows of runs, of which some are known not to be in the answer. */
 export interface LogSelected extends RunSelection {
-  /** What `narrow` left of them, if it was asked. */
+  /** What `narrow`, or what was found before, left of them. */
   readonly only?: Uint32Array | undefined;
+  /** Where it goes which of them pass, with what was known of the block. */
+  readonly into?: FoundInto | undefined;
 }
 
 /**
@@ -119,7 +128,9 @@ class LogQueryScan implements LogScan {
 
   addBlock(block: Block, streams: StreamLabels, selection: LogSelected, sequence: number): void {
     const wanted = this.#selection.select(block, selection, this.worstTime());
-    if (selection.only !== undefined) keepRows(selection.only, wanted, false);
+    const { only, into } = selection;
+    const seen = into && bitsOf(wanted, block.rowCount);
+    if (only !== undefined) keepRows(only, wanted, false);
     if (wanted.count === 0) return;
     if (this.#run.series.count > maxRememberedSeries) {
       this.#best.makeLabels();
@@ -127,6 +138,7 @@ class LogQueryScan implements LogScan {
     }
     const batch = this.#run.process(block, streams, wanted);
     this.passedRows += batch.count;
+    if (seen !== undefined) into?.findings.addRows(into.number, seen, batch, into.known);
     this.#streamKeys.start(block, streams);
     this.#addRows(block, batch, sequence);
     if (this.#best.isFull) this.#best.prune();

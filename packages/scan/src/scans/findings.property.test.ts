@@ -1,10 +1,12 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { type Findings, mergeMetricPartials } from "@skald/logql";
+import type { RowMask } from "@skald/contracts";
+import { type Findings, findingsKey, mergeLogPartials, mergeMetricPartials } from "@skald/logql";
 import { openSegmentFile } from "@skald/storage";
 import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { type Source, segmentSource } from "../source/source.js";
-import { contextOf, countReads, leafOf } from "../testing/scans.js";
+import { contextOf, countReads, leafOf, logPlan } from "../testing/scans.js";
 import { makeDirectory, makeSegment, row } from "../testing/sources.js";
+import { scanLog } from "./log.js";
 import { scanMetric } from "./metric.js";
 
 const directory = makeDirectory();
@@ -37,6 +39,20 @@ const unkept = [
   'sum_over_time({app=~".+"} | logfmt | unwrap n [100ms])',
   'sum by (app) (bytes_over_time({app=~".+"} |= "GET" [100ms]))',
   'count_over_time({app=~".+"} | line_format "{{.app}}{{__timestamp__}}" |= "a1" [100ms])',
+];
+
+const logQueries = [
+  '{app=~".+"} |= "GET"',
+  '{app="a"} |~ "status=5[0-9]" != "x7"',
+  '{app=~".+"} | logfmt | took > 20ms | status != "200"',
+  '{app=~".+"} |= "POST" | logfmt | n > 50 | line_format "{{.n}} {{.app}}" | drop took',
+  `{app=~".+"} ${pattern} | status="404"`,
+  '{app=~".+"} | trace="t1"',
+];
+const unkeptLogs = [
+  '{app=~".+"}',
+  '{app=~".+"} | logfmt',
+  '{app=~".+"} | line_format "{{.app}}{{__timestamp__}}" |= "a1"',
 ];
 
 function randomLine(random: Random): string {
@@ -73,6 +89,23 @@ function scan(query: string, source: Source, findings: readonly Findings[], opti
   }
 }
 
+/** The same of a log query: its rows with all of their labels. */
+function scanLogs(query: string, source: Source, findings: readonly Findings[], options: object) {
+  const asked = options as Parameters<typeof logPlan>[1] & object;
+  const plan = logPlan(query, { from: 0, to: rowCount * ms, limit: 5000, ...asked });
+  const { mask, tenantLabel } = options as { mask?: RowMask; tenantLabel?: string };
+  const scanned = { ...(mask && { mask }), ...(tenantLabel === undefined ? {} : { tenantLabel }) };
+  const ref = { ...source, location: { kind: "file", path: "p" }, findings } as never;
+  const made: Findings[] = [];
+  const context = { ...contextOf(), onFindings: (_: string, one: Findings) => made.push(one) };
+  const task = { plan, sources: [{ ref, sequence: 0, ...scanned }] };
+  const { partial } = scanLog(task, () => source, context);
+  const { lines, timestamps, labels, labelSet } = mergeLogPartials(plan, [partial]);
+  const text = Buffer.from(lines.bytes).toString("latin1");
+  const rest = JSON.stringify([timestamps.join(), [...lines.offsets], labels, [...labelSet]]);
+  return { answer: rest + text, rowCount: timestamps.length, made };
+}
+
 function randomMask(random: Random, { blockCount, runs }: Source) {
   const blocks = Uint32Array.from({ length: blockCount }, (_, block) => block);
   const rows = Array.from(blocks, (block) => {
@@ -102,6 +135,61 @@ it("scans with findings of others answer as scans without, whatever their ranges
       }
     }
   }
+});
+
+it("the same of log queries, whatever their limits and directions", () => {
+  for (let run = 0; run < testRuns(4); run++) {
+    const random = seededRandom(testSeed() * 1000 + run);
+    const source = segmentOf(random, `l${run}`);
+    for (const query of [...logQueries, ...unkeptLogs]) {
+      const findings: Findings[] = [];
+      for (let i = 0; i < 8; i++) {
+        const from = random(2) * random(rowCount) * ms;
+        const options = {
+          ...(random(3) === 0 ? {} : { from, to: from + (1 + random(rowCount)) * ms }),
+          ...(random(3) === 0 ? { mask: randomMask(random, source) } : {}),
+          direction: random(2) === 0 ? "forward" : "backward",
+          limit: random(2) === 0 ? 1 + random(40) : 5000,
+        };
+        const app = ["a", "b", ".+"][random(3)];
+        const asked = query.replace(/app=~?"[^"]*"/, `app=~"${app}"`);
+        const found = scanLogs(asked, source, findings, options);
+        expect(found.answer === scanLogs(asked, source, [], options).answer || asked).toBe(true);
+        findings.push(...found.made);
+      }
+    }
+  }
+});
+
+describe("a log query whose stages ran over the blocks before", () => {
+  const source = segmentOf(seededRandom(2), "known logs");
+  const rare = '{app=~".+"} |~ "n=(7|8)[0-9.]* x5" | logfmt | took < 40ms';
+
+  it("reads no block without a row that passes, and finds nothing anew", () => {
+    const { made, answer, rowCount: found } = scanLogs(rare, source, [], {});
+    const { source: spied, lines } = countReads(source);
+    const again = scanLogs(rare, spied, made, {});
+    expect([again.answer === answer, again.made]).toEqual([true, []]);
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.length).toBeLessThanOrEqual(found);
+    expect(lines.length).toBeLessThan(source.blockCount / 2);
+  });
+
+  it("shares it with those that only show the rows in another way", () => {
+    const { made } = scanLogs(rare, source, [], {});
+    const keyOf = (query: string) => findingsKey(logPlan(query, {}));
+    expect(made).toHaveLength(1);
+    expect(keyOf(`${rare} | line_format "{{.n}}"`)).toBe(keyOf(rare));
+    expect(keyOf(`${rare} |= "x"`)).not.toBe(keyOf(rare));
+  });
+
+  it.each(unkeptLogs)("%s leaves nothing", (query) => {
+    expect(scanLogs(query, source, [], {}).made).toEqual([]);
+  });
+
+  it("leaves nothing when rows get a label of the query", () => {
+    expect(scanLogs(rare, source, [], { tenantLabel: "t" }).made).toEqual([]);
+  });
 });
 
 describe("a query whose stages ran over the blocks before", () => {

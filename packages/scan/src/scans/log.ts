@@ -23,6 +23,7 @@ import {
   startStats,
   viewOf,
 } from "../source/view.js";
+import { type FoundBlocks, foundBlocks } from "./found-blocks.js";
 
 /** The sequence number of a row is its source's number times this, plus its block. */
 const maxBlocksPerSource = 2 ** 24;
@@ -40,7 +41,11 @@ export function scanLog(
   const plan = narrowToBest(boundPlan(task.plan, task.boundNs), views, context);
   const scan = startLogScan(plan, context.check);
   const stats = startStats(views);
-  for (const view of views) scanView(view, { scan, plan, stats, context });
+  for (const [i, view] of views.entries()) {
+    const findings = foundBlocks(plan, task.sources[i]!);
+    scanView(view, { scan, plan, stats, context, findings });
+    findings?.give(context);
+  }
   const partial = scan.finish();
   stats.postFilterLines = scan.passedRows;
   stats.linesSent = partial.rowCount;
@@ -56,13 +61,16 @@ interface LogRun {
   readonly plan: LogPlan;
   readonly stats: ReadStats;
   readonly context: ScanContext;
+  /** What is known of the source that is read, and what is found in it. */
+  readonly findings: FoundBlocks | undefined;
 }
 
 function scanView(view: SourceView, run: LogRun): void {
-  const { scan, plan, stats, context } = run;
+  const { scan, plan, stats, context, findings } = run;
   const { source, sequence } = view;
   const candidates = candidatesOf(view, rangeOf(plan), { stats, formula: scan.formula });
-  const ordered = candidates.sort(byBestTime(plan.direction));
+  const left = candidates.filter((one) => !findings?.refuses(one, source.runs(one.block)));
+  const ordered = left.sort(byBestTime(plan.direction));
   const isSmall = ordered.length <= maxKeptBlocks && source.kind === "segment";
   const kept = isSmall && keepsEveryRow(plan) ? context.kept : undefined;
   const isUnread = ({ block }: Candidate) => !kept?.has(source, block);
@@ -75,7 +83,12 @@ function scanView(view: SourceView, run: LogRun): void {
         if (isTooLate(view, candidate, run)) return;
         context.check();
         const rank = sequence * maxBlocksPerSource + candidate.block;
-        const selection = { ...selectionOf(view, candidate), only: candidate.only };
+        const known = findings?.blocks.get(candidate.block);
+        const selection = {
+          ...selectionOf(view, candidate),
+          only: known?.left ?? candidate.only,
+          into: findings && { findings: findings.writer, number: candidate.block, known },
+        };
         const add = (block: Block) => scan.addBlock(block, view.streams, selection, rank);
         if (kept === undefined) add(reader.read(candidate.block));
         else kept.read(source, candidate.block, reader, add);
@@ -104,7 +117,7 @@ interface Narrowed extends Candidate {
 
 /**
  * The candidates without those that columns of fields rule out, in stretches: columns are read for one stretch, then the lines of what is
- * left of it. A stretch is twice as long as the one before, because the scan may end early, and because each costs a
+ * left of it. Blocks of which it was found before are not asked. A stretch is twice as long as the one before, because the scan may end early, and because each costs a
  * request where pages are not on this machine. Where most rows pass, columns are not asked any more.
  */
 function* narrowed(
@@ -113,7 +126,8 @@ function* narrowed(
   run: LogRun,
 ): Generator<readonly Narrowed[]> {
   const { source } = view;
-  const needsOf = ({ block }: Candidate) => run.scan.narrowNeeds(factsOf(source, block));
+  const needsOf = ({ block }: Candidate) =>
+    run.findings?.blocks.has(block) ? undefined : run.scan.narrowNeeds(factsOf(source, block));
   const needs = ordered.map(needsOf).find((one) => one !== undefined);
   let from = 0;
   if (needs !== undefined) {

@@ -1,9 +1,6 @@
-import type { Measured, ScanOutcome, ScanPlan, ScanSource, ScanTask } from "@skald/contracts";
+import type { Measured, ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
 import {
   combineMetricPartials,
-  FindingsWriter,
-  FoundBlock,
-  findingsKey,
   type LeafPlan,
   type LogPlan,
   type MetricPartial,
@@ -13,13 +10,7 @@ import {
   startLogScan,
   startMetricScan,
 } from "@skald/logql";
-import {
-  emptyReadStats,
-  type NeedleFormula,
-  type ReadStats,
-  type RunTable,
-  type SegmentRef,
-} from "@skald/model";
+import { emptyReadStats, type NeedleFormula, type ReadStats, type RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import {
   BlockReader,
@@ -27,7 +18,6 @@ import {
   readsLines,
   type ScanContext,
 } from "../source/block-reader.js";
-import { type ImagedRef, placeOf } from "../source/cache.js";
 import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
@@ -42,6 +32,7 @@ import {
   viewOf,
   withoutRefused,
 } from "../source/view.js";
+import { type FoundBlocks, foundBlocks } from "./found-blocks.js";
 
 /** Runs a metric leaf over sources: first the runs that headers can count, then block by block. */
 export function scanMetric(
@@ -97,7 +88,7 @@ function readCandidates(
       const selection = selectionOf(view, candidate);
       const found = findings?.blocks.get(number);
       if (found !== undefined) {
-        if (refuses(found, source.runs(number), candidate)) continue;
+        if (findings?.refuses(candidate, source.runs(number))) continue;
         if (scan.addFound(times.read(number), streams, selection, found)) {
           countRead(stats, view, candidate, false);
           continue;
@@ -118,42 +109,6 @@ function readCandidates(
     stats.compressedBytes += reader.readBytes + times.readBytes;
     reader.close();
     times.close();
-  }
-}
-
-/** Whether no row of a candidate passes the stages. */
-function refuses(found: FoundBlock, { rowStart }: RunTable, { runs }: Candidate): boolean {
-  return runs.every((run) => found.refuses(rowStart[run]!, rowStart[run + 1]!));
-}
-
-/** The findings of a source; undefined where rows may still be added, or have a label that a query gives them. */
-export function foundBlocks(
-  plan: LeafPlan,
-  { ref, tenantLabel }: ScanSource<ImagedRef>,
-): FoundBlocks | undefined {
-  if (ref.kind === "head" || tenantLabel !== undefined || findingsKey(plan) === undefined)
-    return undefined;
-  return new FoundBlocks(ref);
-}
-
-/** What is known of the blocks of a segment for the stages of a scan, and what the scan finds. */
-class FoundBlocks {
-  readonly blocks = new Map<number, FoundBlock>();
-  readonly writer = new FindingsWriter();
-  readonly #ref: SegmentRef;
-
-  constructor(ref: ImagedRef & SegmentRef) {
-    this.#ref = ref;
-    for (const findings of ref.findings ?? []) {
-      findings.blocks.forEach((block, at) => {
-        this.blocks.set(block, new FoundBlock(findings, at));
-      });
-    }
-  }
-
-  give({ onFindings }: ScanContext): void {
-    const findings = this.writer.finish();
-    if (findings !== undefined) onFindings?.(placeOf(this.#ref), findings);
   }
 }
 
