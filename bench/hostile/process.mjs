@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { builtRuntime } from "../../scripts/runtime.mjs";
 
 const root = new URL("../..", import.meta.url).pathname;
 const startTimeoutMs = 60_000;
@@ -26,9 +25,8 @@ export async function start() {
   const folder = mkdtempSync(join(tmpdir(), "skald-hostile-"));
   const port = await freePort();
   const child = spawn(
-    builtRuntime() ?? process.execPath,
+    join(root, "bin/skald"),
     [
-      "packages/skald/bundle/main.js",
       "-config.file=bench/hostile.yaml",
       `-common.path-prefix=${folder}`,
       `-common.storage.filesystem.chunk-directory=${join(folder, "chunks")}`,

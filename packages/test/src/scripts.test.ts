@@ -1,10 +1,13 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { makeFolder, removeFolders, waitFor } from "./testing/server.js";
+import { binSkald, makeFolder, removeFolders, waitFor } from "./testing/server.js";
 
 const runNode = fileURLToPath(new URL("../../../scripts/run-node.mjs", import.meta.url));
 const gatewayScript = new URL("../../../scripts/cluster/gateway.mjs", import.meta.url).href;
@@ -64,6 +67,27 @@ describe("the child of a script", () => {
       expect(await ended).toBe(7);
     },
   );
+});
+
+describe("large memory that is freed goes back to the system", () => {
+  const setting = "MALLOC_MMAP_THRESHOLD_";
+
+  it("in the child of a script", async () => {
+    const { log } = startBehindScript("-e", `console.error("with", process.env.${setting})`);
+    await waitFor(() => log().includes("with 1048576"));
+  });
+
+  it.each([
+    [{}, "1048576\n"],
+    [{ [setting]: "7" }, "7\n"],
+  ])("in bin/skald, with %j", async (given, wanted) => {
+    const folder = makeFolder();
+    // In place of the Node of the path.
+    writeFileSync(join(folder, "node"), `#!/bin/sh\necho "$${setting}"\n`, { mode: 0o755 });
+    const env = { ...given, PATH: `${folder}:${process.env.PATH}`, SKALD_NO_RUNTIME: "1" };
+    const { stdout } = await promisify(execFile)(binSkald, [], { env });
+    expect(stdout).toBe(wanted);
+  });
 });
 
 describe("the program as a child of a script", () => {
