@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import { type AnswerStream, type Entry, entriesOf } from "../output/entries.js";
-import { Failure } from "../shell/command.js";
+import { exits, Failure } from "../shell/command.js";
 import type { Client } from "./client.js";
 import { keyOf, queryRange } from "./log-pages.js";
 import type { Connection } from "./settings.js";
@@ -46,6 +46,7 @@ export async function* tail(client: Client, query: TailQuery): AsyncGenerator<Ta
   const place = new Place(query);
   let failed = 0;
   for (let isFirst = true; !client.signal.aborted; isFirst = false) {
+    let reason = "";
     try {
       if (!isFirst && place.lastNs !== undefined) yield* catchUp(client, query, place);
       const limit = isFirst && query.limit > 0 ? query.limit : query.batch;
@@ -59,11 +60,16 @@ export async function* tail(client: Client, query: TailQuery): AsyncGenerator<Ta
       }
     } catch (error) {
       if (client.signal.aborted) return;
-      const mayRetry = error instanceof Failure && error.exit === new Failure("unreached", "").exit;
-      if (!mayRetry || isFirst) throw error;
+      if (error instanceof ClosedByServer) {
+        if (isFirst && error.isRefusal) throw new Failure("refused", error.message);
+        reason = `: ${error.message}`;
+      } else {
+        const mayRetry = error instanceof Failure && error.exit === exits.unreached;
+        if (!mayRetry || isFirst) throw error;
+      }
     }
     if (client.signal.aborted) return;
-    if (failed === 0) query.onNote("the connection was lost; connecting again");
+    if (failed === 0) query.onNote(`the connection was lost${reason}; connecting again`);
     const waitMs = Math.min(firstPauseMs * 2 ** failed++, longestPauseMs);
     await pause(waitMs, undefined, { signal: client.signal }).catch(() => undefined);
   }
@@ -112,6 +118,20 @@ async function* catchUp(client: Client, { query, batch, onNote }: TailQuery, pla
   onNote(`connected again; ${count} lines had come meanwhile`);
 }
 
+/** The server closed a connection, and said why. */
+class ClosedByServer extends Error {
+  /** Whether the tail had not begun. */
+  readonly isRefusal: boolean;
+
+  constructor(reason: string, isRefusal: boolean) {
+    super(reason);
+    this.isRefusal = isRefusal;
+  }
+}
+
+/** WebSocket's code for what went wrong at the server. */
+const failureCode = 1011;
+
 /** The messages of one connection. */
 async function* messages(client: Client, tail: TailQuery): AsyncGenerator<TailMessage> {
   const { query, fromNs, limit, delaySeconds } = tail;
@@ -122,9 +142,15 @@ async function* messages(client: Client, tail: TailQuery): AsyncGenerator<TailMe
   client.signal.addEventListener("abort", close);
   const queue: TailMessage[] = [];
   let isOpen = true;
-  let failure: Failure | undefined;
+  let hasBegun = false;
+  let failure: Error | undefined;
   let wake: () => void = () => undefined;
+  // A tail without lines has pings only.
+  socket.on("ping", () => {
+    hasBegun = true;
+  });
   socket.on("message", (data) => {
+    hasBegun = true;
     queue.push(JSON.parse(String(data)));
     wake();
   });
@@ -143,8 +169,10 @@ async function* messages(client: Client, tail: TailQuery): AsyncGenerator<TailMe
       socket.terminate();
     });
   });
-  socket.on("close", () => {
+  socket.on("close", (code, why) => {
     isOpen = false;
+    if (why.length > 0)
+      failure ??= new ClosedByServer(String(why), code === failureCode && !hasBegun);
     wake();
   });
   try {

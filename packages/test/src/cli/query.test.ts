@@ -356,6 +356,31 @@ describe("tail", () => {
     expect(await once(child, "exit")).toEqual([130, null]);
     await own.kill("SIGTERM");
   });
+
+  it("says why the server closed the connection, and ends where it refuses the first", async () => {
+    const one = "-querier.max-concurrent-tail-requests=1";
+    const own = await startServer(makeFolder(), [one]);
+    const env = { ...process.env, SKALD_ADDR: own.url };
+    const argv = [binSkald, "tail", '{app="t"}'];
+    const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "ignore", "pipe"] });
+    let err = "";
+    child.stderr.on("data", (part) => {
+      err += part;
+    });
+    const openTails = async () => (await fetch(`${own.url}/metrics`)).text();
+    await waitFor(async () => (await openTails()).includes("loki_querier_tail_active 1"));
+    expect(await runProgram(binSkald, argv.slice(1), { env })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining(
+        "max concurrent tail requests limit exceeded, count > limit (2 > 1)",
+      ),
+    });
+    await own.kill("SIGTERM");
+    await waitFor(() => err.includes("connecting again"));
+    expect(err).toContain("the connection was lost: the server is stopping; connecting again\n");
+    child.kill("SIGINT");
+    expect(await once(child, "exit")).toEqual([130, null]);
+  });
 });
 
 describe("the connection", () => {
