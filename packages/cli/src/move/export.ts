@@ -11,7 +11,7 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { askFlags, rangeFlags } from "../client/flags.js";
-import { countLines, queryRange } from "../client/log-pages.js";
+import { countLines } from "../client/log-pages.js";
 import { readQuery, Session } from "../client/session.js";
 import { csvLine, goJson } from "../output/cells.js";
 import { type Entry, labelText } from "../output/entries.js";
@@ -19,8 +19,8 @@ import { ParquetLines } from "../output/parquet.js";
 import { type AnyCommand, command, exits, Failure, flag, type Io } from "../shell/command.js";
 import { Progress } from "../shell/progress.js";
 import { formatTime, parseDuration, Zone } from "../shell/times.js";
-import { type Slice, SlicedWork, wholeMs } from "./slices.js";
-import { StreamGroups } from "./stream-groups.js";
+import { rangeOfWork, type Slice, type SlicedWork } from "./slices.js";
+import { linePages, openSlices, queriesOf, type StreamGroups } from "./stream-groups.js";
 
 const forms = ["text", "jsonl", "csv", "parquet"] as const;
 type Form = (typeof forms)[number];
@@ -60,15 +60,12 @@ export const exportLines: AnyCommand = command({
     if (form === "parquet" && /\.(gz|zst)$/.test(path))
       throw new Failure("usage", `${path}: Parquet is packed inside; leave the ending away`);
     const session = new Session(flags, io);
-    const range = session.range(flags);
-    const groups = await StreamGroups.open(session.client, query, range);
-    const lines = await groups?.count(wholeMs(range));
-    const work = new SlicedWork({
-      path: `${path}.state`,
+    const state = `${path}.state`;
+    const known = isSet("from") || isSet("to") ? undefined : rangeOfWork(state);
+    const { work, groups } = await openSlices(session.client, query, {
+      path: state,
       work: `export ${form} ${session.client.connection.addr} ${query}`,
-      range,
-      ...(lines === undefined ? {} : { wanted: lines / linesPerSlice }),
-      isRangeGiven: isSet("from") || isSet("to"),
+      range: known ?? session.range(flags),
       sliceNs: flags.slice === "" ? 0n : parseDuration("slice", flags.slice),
     });
     const target = new PartFile(path, form);
@@ -87,9 +84,6 @@ export const exportLines: AnyCommand = command({
     return exits.partial;
   },
 });
-
-/** A slice is in memory until it is written. */
-const linesPerSlice = 50_000;
 
 interface Download {
   readonly query: string;
@@ -121,16 +115,11 @@ async function readSlice(
   { query, groups, session, batch }: Download,
 ): Promise<Entry[]> {
   const entries: Entry[] = [];
-  const parts = await groups?.of({ fromNs, toNs }, batch);
-  for (const part of parts ?? [query]) {
-    const range = { query: part, fromNs, toNs, limit: 0, batch, isForward: true };
-    for await (const page of queryRange(session.client, range)) {
-      if (page.kind === "metric")
-        throw new Failure("usage", "a metric query has no lines to export");
+  const asked = { query, fromNs, toNs, batch };
+  for (const one of await queriesOf(groups, asked))
+    for await (const page of linePages(session.client, { ...asked, query: one }))
       for (const entry of page.entries) entries.push(entry);
-    }
-  }
-  return parts === undefined ? entries : entries.sort((a, b) => Number(a.ns - b.ns));
+  return entries.sort((a, b) => Number(a.ns - b.ns));
 }
 
 /** The form that a name has: `x.csv.gz` is CSV. */

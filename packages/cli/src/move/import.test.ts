@@ -33,3 +33,29 @@ it("asks for labels day by day, because servers limit how long a query may be", 
   for (const { params } of asked("/query"))
     expect(params.query).toContain("sum by (job, day_0, day_1, day_2)");
 });
+
+it("copies slices one after the other, each by groups of streams, so that no line is far behind its stream", async () => {
+  const server = new StubServer();
+  await server.open();
+  const folder = mkdtempSync(join(tmpdir(), "skald-import-"));
+  const counted = ["a", "b"].map((pod) => ({ metric: { pod }, value: [0, "6000"] }));
+  server.answer = ({ path, params }) => {
+    if (path.endsWith("/series")) return '{"data":[{"job":"j","pod":"a"},{"job":"j","pod":"b"}]}';
+    if (path.endsWith("/labels")) return '{"data":["job","pod"]}';
+    const isGrouped = params.query?.startsWith("sum by (pod)");
+    const result = path.endsWith("/query_range") || !isGrouped ? [] : counted;
+    const resultType = path.endsWith("/query_range") ? "streams" : "vector";
+    return JSON.stringify({ data: { resultType, result } });
+  };
+  const range = ["--from=2026-11-20T10:00:00Z", "--to=2026-11-20T13:00:00Z", "--slice=1h"];
+  const argv = ["import", '{job="j"}', "--from-addr", server.url, "--no-verify", ...range];
+  const state = ["--state", join(folder, "state")];
+  const found = await runForTest([...argv, ...state], { env: { SKALD_ADDR: server.url } });
+  server.close();
+  rmSync(folder, { recursive: true });
+  expect(found).toMatchObject({ code: 0 });
+  const asked = server.asked.map(({ params }) => params.query ?? "");
+  const slice = ['sum by (pod) (count_over_time({job="j"} [3600000ms]))'];
+  for (const pod of ["a", "b"]) slice.push(`{job="j", pod="${pod}"}`);
+  expect(asked.slice(-9)).toEqual([...slice, ...slice, ...slice]);
+});

@@ -27,9 +27,8 @@ export interface SlicedWorkOptions {
   readonly path: string;
   /** What makes this work this one: query, source, target. */
   readonly work: string;
+  /** Has to be that of the file, if there is one: see `rangeOfWork`. */
   readonly range: { readonly fromNs: bigint; readonly toNs: bigint };
-  /** Whether the range was given, and so has to be that of the file. */
-  readonly isRangeGiven: boolean;
   /** 0: chosen by the range. */
   readonly sliceNs: bigint;
   /** Slices that are enough, about; as many as there may be if not given. */
@@ -41,7 +40,7 @@ export class SlicedWork {
   readonly #path: string;
   readonly #stored: StoredWork;
 
-  constructor({ path, work, range, isRangeGiven, sliceNs, wanted = maxSlices }: SlicedWorkOptions) {
+  constructor({ path, work, range, sliceNs, wanted = maxSlices }: SlicedWorkOptions) {
     this.#path = path;
     const known = readState(path);
     if (known !== undefined && known.work !== work)
@@ -51,7 +50,7 @@ export class SlicedWork {
       );
     const { fromNs, toNs } = wholeMs(range);
     const isOther = known?.fromNs !== `${fromNs}` || known.toNs !== `${toNs}`;
-    if (known !== undefined && isRangeGiven && isOther)
+    if (known !== undefined && isOther)
       throw new Failure("usage", `${path} is of another range of time; delete it, or name another`);
     const whole = (toNs - fromNs) / BigInt(Math.min(maxSlices, Math.max(1, Math.ceil(wanted))));
     const chosen = sliceNs > 0n ? sliceNs : ((whole + minuteNs - 1n) / minuteNs) * minuteNs;
@@ -132,6 +131,12 @@ export function wholeMs({ fromNs, toNs }: SlicedWorkOptions["range"]) {
     fromNs: fromNs - (fromNs % 1_000_000n),
     toNs: toNs + ((1_000_000n - (toNs % 1_000_000n)) % 1_000_000n),
   };
+}
+
+/** The range of the work in a state file, for a run without a range of its own; undefined where there is no such file. */
+export function rangeOfWork(path: string): SlicedWorkOptions["range"] | undefined {
+  const known = readState(path);
+  return known && { fromNs: BigInt(known.fromNs), toNs: BigInt(known.toNs) };
 }
 
 function readState(path: string): StoredWork | undefined {

@@ -1,8 +1,15 @@
 import { type LogExpr, parseQuery, printQuery, type Stage } from "@skald/logql/syntax";
 import type { Client } from "../client/client.js";
-import { countLines, groupCountsOf } from "../client/log-pages.js";
+import {
+  countLines,
+  groupCountsOf,
+  type LogPage,
+  queryRange,
+  type RangeQuery,
+} from "../client/log-pages.js";
 import type { LabelSet } from "../output/entries.js";
 import { Failure } from "../shell/command.js";
+import { SlicedWork, type SlicedWorkOptions, wholeMs } from "./slices.js";
 
 type Asker = Pick<Client, "json">;
 
@@ -92,6 +99,40 @@ export class StreamGroups {
         ? ({ name, op: "=", value: first } as const)
         : ({ name, op: "=~", value: values.map(escaped).join("|") } as const);
     return printQuery({ ...this.#expr, matchers: [...this.#expr.matchers, matcher] });
+  }
+}
+
+/** A slice of an export is in memory until it is written; an import that was killed copies its slice again. */
+const linesPerSlice = 50_000;
+
+/** A work over the lines of a query in slices that have about 50,000 lines each, where the server counts them. */
+export async function openSlices(
+  client: Asker,
+  query: string,
+  options: Omit<SlicedWorkOptions, "wanted">,
+): Promise<{ readonly work: SlicedWork; readonly groups: StreamGroups | undefined }> {
+  const groups = await StreamGroups.open(client, query, options.range);
+  const lines = await groups?.count(wholeMs(options.range));
+  const wanted = lines === undefined ? {} : { wanted: lines / linesPerSlice };
+  return { work: new SlicedWork({ ...options, ...wanted }), groups };
+}
+
+/** Queries that together answer the lines of a slice: by groups, or the one that was asked. */
+export async function queriesOf(
+  groups: StreamGroups | undefined,
+  { query, batch, ...range }: Range & { readonly query: string; readonly batch: number },
+): Promise<readonly string[]> {
+  return (await groups?.of(range, batch)) ?? [query];
+}
+
+/** The pages of all lines of a query, the oldest first. */
+export async function* linePages(
+  client: Client,
+  asked: Omit<RangeQuery, "limit" | "isForward">,
+): AsyncGenerator<LogPage> {
+  for await (const page of queryRange(client, { ...asked, limit: 0, isForward: true })) {
+    if (page.kind === "metric") throw new Failure("usage", "a metric query has no lines");
+    yield page;
   }
 }
 
