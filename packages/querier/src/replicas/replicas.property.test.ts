@@ -1,9 +1,17 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { errorCodeOf, type SegmentRef, unavailable } from "@skald/model";
-import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/scan/testing";
+import { errorCodeOf, formatLabels, type SegmentRef, unavailable } from "@skald/model";
+import {
+  makeDirectory,
+  makeHead,
+  makeSegment,
+  row,
+  type SourceRow,
+  testDayNs,
+} from "@skald/scan/testing";
 import type { LocalRef } from "@skald/storage";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
+import type { Querier } from "../querier.js";
 import { LocalScanner } from "../testing/local-scanner.js";
 import { plain } from "../testing/plain.js";
 import { type HeldReplica, querierOf, replicatedQuerierOf } from "../testing/querier.js";
@@ -166,6 +174,64 @@ describe("rows on several ingesters and in the store", () => {
         };
         const held = replicas.map((sources, i) => (i === at ? { sources, fail } : { sources }));
         expect(await answered(held, store, text, asked)).toEqual(await wanted(rows, text, asked));
+      }),
+      { numRuns: testRuns(40) },
+    );
+  });
+});
+
+/** Rows and bytes of each stream and bucket, and the number of streams. */
+async function volumesOf(querierOn: (scans: LocalScanner) => Querier, stepMs: number) {
+  const scans = new LocalScanner(2);
+  const toNs = testDayNs + BigInt(90 * minute * ms);
+  const buckets = { firstNs: testDayNs, stepNs: BigInt(stepMs * ms), count: 90 };
+  try {
+    const { groups, group, bucket, rows, bytes, streamCount } = await querierOn(scans).run(
+      "volumes",
+      {
+        ...{ tenants: ["t"], matchers: [{ name: "app", op: "=~", value: ".+" }] },
+        ...{ groupBy: { kind: "series", names: ["app"] }, buckets, maxGroups: 10 },
+        ...{ countsStreams: true, fromNs: testDayNs, toNs },
+      },
+      never,
+    );
+    const cells = Array.from(group, (one, i) =>
+      [formatLabels(groups[one]!), bucket[i], rows[i], bytes[i]!.toFixed(3)].join(" "),
+    );
+    return { cells: cells.sort(), streamCount };
+  } finally {
+    scans.close();
+  }
+}
+
+describe("volumes of rows on several ingesters and in the store", () => {
+  const same = (one: Replicated) => ({
+    ...one,
+    row: { ...one.row, line: "x=22 hit", metadata: { trace: "1" } },
+  });
+
+  it.each([
+    ["of the whole range", 90 * minute, (one: Replicated) => one],
+    // In a segment the rows of a run share its bytes evenly, so here all are of one size.
+    ["by minutes", minute, same],
+  ])("are those of one process, with structured metadata, %s", async (_, stepMs, made) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(replicated, { minLength: 1, maxLength: 12 }), async (groups) => {
+        const rows = groups.flat().map(made);
+        const { replicas, store } = place(rows);
+        const held = replicas.map((sources) => ({ sources }));
+        const all = distinct(rows.map((one) => one.row));
+        const one = (scans: LocalScanner) => querierOf(scans, { ingester: [segment(all)] });
+        const three = (scans: LocalScanner) =>
+          replicatedQuerierOf(scans, { replicas: held, store });
+        const wanted = await volumesOf(one, stepMs);
+        const size = all.reduce(
+          (sum, { line, metadata }) => sum + line.length + (metadata?.trace ? "trace1".length : 0),
+          0,
+        );
+        const counted = wanted.cells.reduce((sum, cell) => sum + Number(cell.split(" ")[3]), 0);
+        expect(counted).toBe(size);
+        expect(await volumesOf(three, stepMs)).toEqual(wanted);
       }),
       { numRuns: testRuns(40) },
     );
