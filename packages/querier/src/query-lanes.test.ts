@@ -84,6 +84,7 @@ describe("QueryLanes", () => {
     expect(job.maxCost).toBeGreaterThan(0);
     const share = { tenant: "a|b", actors: ["x"], cost: 0 };
     expect(options).toMatchObject({ lane: "urgent", share });
+    expect(options.signal).toBe(asking.signal);
   });
 
   it("gives a query that is too much for the small ones a thread of its own, with what was found", async () => {

@@ -57,6 +57,8 @@ describe("ClientQueries", () => {
     expect(job.request.headers).toEqual(accept);
     expect(job.sentNs).toBeLessThanOrEqual(process.hrtime.bigint());
     expect(options).toMatchObject({ tenants: ["a", "b"], actors: ["x", "y"] });
+    // A job ends with its client, or is not begun.
+    expect(options.signal).toBe(signal);
   });
 
   it("passes on an answer that comes in pieces, as it comes", async () => {

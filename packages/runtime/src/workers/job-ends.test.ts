@@ -12,6 +12,8 @@ import {
   until,
 } from "./testing/pool.js";
 
+const urgent = { lane: "urgent" } as const;
+
 afterEach(closePools);
 
 describe("errors of jobs", () => {
@@ -80,6 +82,32 @@ describe("cancelling", () => {
     expect(errorCodeOf(await second)).toBe("cancelled");
     first.release();
     expect(await third).toBe(4);
+  });
+
+  it("leaves out a job that its thread has, but has not begun", async () => {
+    const pool = makePool({ urgentJobs: 3 });
+    const first = hold(pool, urgent);
+    await first.started;
+    const stop = new AbortController();
+    const flag = new Int32Array(new SharedArrayBuffer(8));
+    // It would not wait.
+    flag[1] = 1;
+    const second = failureOf(pool.run("wait", { flag }, { ...urgent, signal: stop.signal }));
+    const third = pool.run("double", { n: 2 }, urgent);
+    stop.abort();
+    first.release();
+    expect(errorCodeOf(await second)).toBe("cancelled");
+    expect(await third).toBe(4);
+    expect(flag[0]).toBe(0);
+  });
+
+  it("leaves alone what a thread is told", async () => {
+    const pool = makePool();
+    await pool.run("double", { n: 1 }, now);
+    const flag = new Int32Array(new SharedArrayBuffer(8));
+    flag[1] = 1;
+    pool.broadcast("wait", { flag });
+    await until(() => Atomics.load(flag, 0) === 1);
   });
 
   it("stops a job that runs, and only that one", async () => {

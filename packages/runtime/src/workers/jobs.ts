@@ -139,7 +139,7 @@ class JobThread {
     { id, slot, name, payload }: Extract<ToThread, { kind: "job" }>,
     signal: AbortSignal,
   ): Promise<{ outcome: Outcome; transfer: ArrayBuffer[] }> {
-    const isCancelled = () => Atomics.load(this.#cancel, slot) === id;
+    const isCancelled = () => id !== noJob && Atomics.load(this.#cancel, slot) === id;
     const context: JobContext = {
       signal,
       isCancelled,
@@ -151,6 +151,8 @@ class JobThread {
     try {
       const handler = this.#handlers[name];
       if (handler === undefined) throw new Error(`no handler for job ${name}`);
+      // The thread may have been busy with another job since this one was sent.
+      context.check();
       const { value, transfer } = await handler(payload as never, context);
       return { outcome: { value }, transfer: buffersToMove(transfer) };
     } catch (error) {
@@ -183,6 +185,9 @@ class JobThread {
     return answer.finally(() => signal.removeEventListener("abort", hangUp));
   }
 }
+
+/** The id of a job that nobody waits for, and nobody cancels. */
+export const noJob = 0;
 
 /** A message of a pool to a thread: a job, the cancellation of one, or the answer to a call of a job. */
 export type ToThread =

@@ -8,6 +8,7 @@ import {
   describeError,
   type FromThread,
   type JobResult,
+  noJob,
   type Outcome,
   reviveError,
   type ToThread,
@@ -41,8 +42,6 @@ export interface JobCost {
   readonly cpuMs: number;
 }
 
-/** The id of a job that nobody waits for. */
-const noJob = 0;
 /** Young generation of a thread: with Node's default five threads hold 180 MB more and are no faster. */
 const youngMib = 12;
 /** A thread with too much memory is replaced: at once if it has this many times as much, else after this time without a job. */
