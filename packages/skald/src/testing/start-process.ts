@@ -16,7 +16,8 @@ export interface TestProcess {
   readonly otlpPort: number;
   readonly folder: string;
   readonly api: readonly Endpoint[];
-  /** What it logged at level error. */
+  /** What it logged, and that at level error. */
+  readonly lines: readonly string[];
   readonly errors: readonly string[];
   /** Why it was asked to end. */
   readonly ends: readonly string[];
@@ -37,6 +38,7 @@ export async function startProcess(flags: readonly string[] = []): Promise<TestP
   const loaded = loadConfig(given, {});
   if ("exit" in loaded) throw new Error(loaded.exit.text);
   let [port, grpcPort, otlpPort] = [0, 0, 0];
+  const lines: string[] = [];
   const errors: string[] = [];
   const ends: string[] = [];
   const write = (line: string) => {
@@ -44,6 +46,7 @@ export async function startProcess(flags: readonly string[] = []): Promise<TestP
     port = entry.port ?? port;
     grpcPort = entry.grpcPort ?? grpcPort;
     otlpPort = entry.otlpPort ?? otlpPort;
+    lines.push(line);
     if (entry.level === "error") errors.push(line);
   };
   const process = buildProcess({
@@ -59,5 +62,5 @@ export async function startProcess(flags: readonly string[] = []): Promise<TestP
   };
   const { api } = process;
   const url = `http://127.0.0.1:${port}`;
-  return { url, port, grpcPort, otlpPort, folder, api, errors, ends, stop };
+  return { url, port, grpcPort, otlpPort, folder, api, lines, errors, ends, stop };
 }
