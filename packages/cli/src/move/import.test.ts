@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
@@ -58,4 +58,34 @@ it("copies slices one after the other, each by groups of streams, so that no lin
   const slice = ['sum by (pod) (count_over_time({job="j"} [3600000ms]))'];
   for (const pod of ["a", "b"]) slice.push(`{job="j", pod="${pod}"}`);
   expect(asked.slice(-9)).toEqual([...slice, ...slice, ...slice]);
+});
+
+it.each([
+  ["import", ["import", '{job="j"}', "--no-verify", "--state"], ""],
+  ["export", ["export", '{job="j"}', "-o"], ".state"],
+])("goes on with the range of its state file, whatever the time is: %s", async (_, argv, end) => {
+  const server = new StubServer();
+  await server.open();
+  const folder = mkdtempSync(join(tmpdir(), "skald-import-"));
+  const [path, toNs] = [join(folder, "lines.log"), startNs + dayNs];
+  const isImport = argv[0] === "import";
+  const work = isImport ? `import ${server.url} ${server.url}` : `export text ${server.url}`;
+  const state = { fromNs: `${startNs}`, toNs: `${toNs}`, sliceNs: `${dayNs}`, done: {} };
+  writeFileSync(path + end, JSON.stringify({ work: `${work} {job="j"}`, ...state }));
+  server.answer = ({ path: asked }) => {
+    if (asked.endsWith("/series")) return undefined;
+    const resultType = asked.endsWith("/query_range") ? "streams" : "vector";
+    return JSON.stringify({ data: { resultType, result: [] } });
+  };
+  const source = isImport ? ["--from-addr", server.url] : [];
+  const found = await runForTest([...argv, path, ...source], { env: { SKALD_ADDR: server.url } });
+  server.close();
+  rmSync(folder, { recursive: true });
+  expect(found).toMatchObject({ code: 0 });
+  const asked = server.asked.filter(({ path: one }) => /series|query_range/.test(one));
+  const ranges = asked.map(({ params }) => [params.start, params.end]);
+  expect(ranges).toEqual([
+    [`${startNs}`, `${toNs}`],
+    [`${startNs}`, `${toNs}`],
+  ]);
 });
