@@ -74,6 +74,7 @@ export type IngesterLimits = Pick<
   | "per_stream_rate_limit"
   | "per_stream_rate_limit_burst"
   | "creation_grace_period"
+  | "reject_old_samples"
 >;
 
 /** Most streams of a tenant: the smaller of the limits that are set; 0 means no limit. */

@@ -222,6 +222,15 @@ describe("rows too far behind", () => {
   });
 });
 
+describe("rows of a tenant that takes old ones", () => {
+  it("may be as far behind as they are old", async () => {
+    const limits = { reject_old_samples: false };
+    const { stored, outcomes } = await store([[[0n, "new"]], [[-9999n * hour, "old"]]], { limits });
+    expect(stored).toEqual([`${-9999n * hour} old`, "0 new"]);
+    expect(outcomes[1]?.refusals).toEqual([]);
+  });
+});
+
 describe("limits", () => {
   it("refuse a stream above its rate as a whole, until the bucket has filled", async () => {
     const limits = { per_stream_rate_limit: 3 * 1024 * 1024, per_stream_rate_limit_burst: 12 };

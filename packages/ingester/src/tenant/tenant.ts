@@ -204,7 +204,10 @@ export class Tenant {
       this.#takeRange(push, batch, { stream: number, rowFrom, rowTo }, day);
       return;
     }
-    const windowNs = this.#context.outOfOrderWindowNs;
+    // A tenant that takes rows of any age takes them in any order: history is brought in beside what agents push.
+    const windowNs = limits.reject_old_samples
+      ? this.#context.outOfOrderWindowNs
+      : Number.POSITIVE_INFINITY;
     const headOf = (day: number) => this.heads.get(day);
     const context = { streams: this.streams, windowNs, headOf };
     const { ranges, dropped, behind } = admitRows(context, batch, stream, number);

@@ -122,6 +122,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     per_stream_rate_limit: 1e12,
     per_stream_rate_limit_burst: 1e12,
     creation_grace_period: 600_000,
+    reject_old_samples: true,
     ...options.limits,
   };
   const ingester = new Ingester({

@@ -47,7 +47,10 @@ const rateLimits = field.flagged("ingester.", {
 });
 
 const entryRules = field.flagged("validation.", {
-  reject_old_samples: field.toggle(true, "refuse entries that are too old"),
+  reject_old_samples: field.toggle(
+    true,
+    "refuse entries that are too old, or too far behind their stream",
+  ),
   reject_old_samples_max_age: field.duration(
     "7d",
     "age from which an entry is too old",

@@ -128,6 +128,10 @@ describe("export", () => {
 });
 
 describe("import", () => {
+  /** One line more than the other tests count; a line that is there already is not stored twice. */
+  const pushLate = () =>
+    pushJson(source.url, { app: "late" }, [[`${BigInt(startMs) * 1_000_000n + 5n}`, "one"]]);
+
   it("copies labels and metadata through kills, each line once, and compares the counts", async () => {
     const state = join(makeFolder(), "state");
     const argv = [
@@ -165,9 +169,8 @@ describe("import", () => {
   });
 
   it("names the streams and hours that differ: 1", async () => {
-    const extra = `${BigInt(startMs) * 1_000_000n + 5n}`;
     const only = '{app="late"}';
-    await pushJson(source.url, { app: "late" }, [[extra, "one"]]);
+    await pushLate();
     const state = join(makeFolder(), "state");
     const argv = ["import", "loki", only, "--from-addr", source.url, ...from, "--state", state];
     const reject = await startServer(makeFolder(), ["-validation.reject-old-samples.max-age=1h"]);
@@ -178,6 +181,24 @@ describe("import", () => {
       /app="late".*: 1 at the source, 0 at the target\n1 streams and hours differ/,
     );
     await reject.kill("SIGTERM");
+  });
+
+  it("brings history into streams that agents write to, where a tenant takes old lines", async () => {
+    const now = [[`${BigInt(startMs + 7_000_000) * 1_000_000n}`, "of an agent"]] as const;
+    await pushLate();
+    for (const [flag, code] of [
+      ["true", 1],
+      ["false", 0],
+    ] as const) {
+      const both = await startServer(makeFolder(), [`-validation.reject-old-samples=${flag}`]);
+      expect(await pushJson(both.url, { app: "late" }, [...now])).toBe(204);
+      const state = join(makeFolder(), "state");
+      const sides = ["--from-addr", source.url, "--addr", both.url, "--state", state];
+      const found = await skald(["import", '{app="late"}', ...sides, ...from]);
+      expect(found.code).toBe(code);
+      if (code === 1) expect(found.stderr).toContain("entry too far behind");
+      await both.kill("SIGTERM");
+    }
   });
 
   it("needs a source: 2", async () => {
