@@ -85,7 +85,11 @@ export const importLines: AnyCommand = command({
     const differences = isCounted ? await compare(both, { query, fromNs, toNs }) : [];
     // Lines that a killed run had stored may be refused as too far behind: where the counts agree, nothing is missing.
     const isWhole = copy.refusals.size === 0 || (isCounted && differences.length === 0);
-    if (!isWhole) for (const refusal of copy.refusals) io.stderr.write(`${refusal}\n`);
+    if (!isWhole) {
+      for (const refusal of copy.refusals) io.stderr.write(`${refusal}\n`);
+      if ([...copy.refusals].some((refusal) => /too far behind|too old/.test(refusal)))
+        session.note("the target takes old lines while its tenant has reject_old_samples: false");
+    }
     if (differences.length > 0) {
       for (const one of differences.slice(0, shownDifferences)) io.stderr.write(`${one}\n`);
       io.stderr.write(`${differences.length} streams and hours differ; ${flags.state} is kept\n`);
@@ -98,6 +102,8 @@ export const importLines: AnyCommand = command({
 });
 
 const shownDifferences = 20;
+/** Each names up to ten lines. */
+const shownRefusals = 3;
 
 /** The source's flags under the names of the target's. */
 function fromFlags(flags: Values<typeof importFlags>): ConnectionFlags {
@@ -184,7 +190,7 @@ class Copy {
     const tell = (note: string) => this.#target.note(note);
     const { retries } = this.#work.flags;
     for (const refusal of await pushStreams(client, pushed, { retries, tell }))
-      if (this.refusals.size < shownDifferences) this.refusals.add(refusal);
+      if (this.refusals.size < shownRefusals) this.refusals.add(refusal);
   }
 
   /** Waits until the rate is the one that was asked for. */
