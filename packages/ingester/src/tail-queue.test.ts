@@ -15,7 +15,11 @@ function rowsOf(bytes: number): NonNullable<TailRows["rows"]> {
     rowCount: 1,
     timestamps: BigInt64Array.of(5n),
     labelSet: Uint32Array.of(0),
-    lines: { bytes: new Uint8Array(bytes), offsets: Uint32Array.of(0, bytes) },
+    lines: {
+      columns: [{ bytes: new Uint8Array(bytes), offsets: Uint32Array.of(0, bytes) }],
+      column: Uint32Array.of(0),
+      value: Uint32Array.of(0),
+    },
     labels: [{ labels, categories }],
     warnings: [],
   };
@@ -30,7 +34,7 @@ describe("TailQueue", () => {
     queue.end();
     const items: [number | undefined, number, number | undefined][] = [];
     for await (const { rows, dropped, unnamed } of queue.read()) {
-      items.push([rows?.lines.bytes.length, dropped.length, unnamed]);
+      items.push([rows?.lines.columns[0]?.bytes.length, dropped.length, unnamed]);
     }
     expect(items).toEqual([
       [undefined, 0, undefined],

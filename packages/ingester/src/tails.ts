@@ -362,7 +362,7 @@ export class TailQueue {
     this.drop(dropped, unnamed);
     const left = dropped.length + unnamed;
     if (rows === undefined) return left;
-    const bytes = rows.lines.bytes.length;
+    const bytes = lineBytesOf(rows);
     if (this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes) {
       const named = Math.min(rows.rowCount, this.#options.maxDropped);
       const told = Array.from({ length: named }, (_, row) => {
@@ -398,7 +398,7 @@ export class TailQueue {
     for (;;) {
       const next = this.#rows.shift();
       if (next !== undefined) {
-        this.#bytes -= next.rows?.lines.bytes.length ?? 0;
+        if (next.rows !== undefined) this.#bytes -= lineBytesOf(next.rows);
         yield next;
       } else if (this.#dropped.length > 0) yield this.#takeDropped();
       else if (this.#ended !== undefined) {
@@ -414,4 +414,8 @@ export class TailQueue {
     this.#unnamed = 0;
     return unnamed === 0 ? { dropped } : { dropped, unnamed };
   }
+}
+
+function lineBytesOf({ lines }: NonNullable<TailRows["rows"]>): number {
+  return lines.columns.reduce((sum, { bytes }) => sum + bytes.length, 0);
 }

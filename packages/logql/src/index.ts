@@ -33,6 +33,7 @@ export {
   findingsBytes,
   findingsKey,
 } from "./scan/findings.js";
+export { joinLines, lineAt, lineMemory, linesOf } from "./scan/found-lines.js";
 export {
   compareRows,
   groupLogRows,

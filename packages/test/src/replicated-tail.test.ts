@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Tailer, TailRows } from "@skald/contracts";
-import type { LogResult } from "@skald/logql";
+import { type LogResult, lineAt, linesOf } from "@skald/logql";
 import { emptyLabels, labelsFromObject } from "@skald/model";
 import { ReplicatedTailer } from "@skald/querier";
 import { GrpcConnection, GrpcServer, remoteTailer, serveTailer } from "@skald/rpc";
@@ -19,7 +19,7 @@ function oneRow(line: string, ms: number): LogResult {
     rowCount: 1,
     timestamps: BigInt64Array.of(BigInt(ms) * 1_000_000n),
     labelSet: Uint32Array.of(0),
-    lines: { bytes, offsets: Uint32Array.of(0, bytes.length) },
+    lines: linesOf({ bytes, offsets: Uint32Array.of(0, bytes.length) }),
     labels: [
       {
         labels,
@@ -80,7 +80,7 @@ function textOf(item: IteratorResult<TailRows, unknown>): string {
   const { rows, dropped } = item.value;
   return rows === undefined
     ? `${dropped.length} dropped`
-    : Buffer.from(rows.lines.bytes).toString();
+    : Buffer.from(lineAt(rows.lines, 0)).toString();
 }
 
 describe("a tail of two ingesters over gRPC", () => {

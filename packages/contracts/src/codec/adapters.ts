@@ -1,4 +1,11 @@
-import type { LabelFilter, MatrixResult, PlanNode, VectorResult } from "@skald/logql";
+import {
+  joinLines,
+  type LabelFilter,
+  linesOf,
+  type MatrixResult,
+  type PlanNode,
+  type VectorResult,
+} from "@skald/logql";
 import type { Labels } from "@skald/model";
 import { damaged } from "@skald/transport/protobuf";
 import { areBelow, endAt, withPadding } from "./columns.js";
@@ -83,6 +90,10 @@ export const adapters = {
       samples: labels.map((one, i) => ({ labels: one, value: values[i]! })),
       warnings,
     }),
+  },
+  Streams: {
+    toWire: ({ lines, ...rows }) => ({ ...rows, lines: joinLines(lines) }),
+    fromWire: ({ lines, ...rows }) => ({ ...rows, lines: linesOf(lines) }),
   },
   TailRows: {
     toWire: ({ dropped, ...rows }) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { LogResult, QueryResult, RowLabels } from "@skald/logql";
+import { type LogResult, linesOf, type QueryResult, type RowLabels } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats } from "@skald/model";
 import fc from "fast-check";
 import { encodeLegacyNaively, encodeNaively } from "../testing/naive-json.js";
@@ -64,16 +64,19 @@ const logs: fc.Arbitrary<LogResult> = fc
     warnings: fc.array(word, { maxLength: 1 }),
   })
   .map(({ sets, rows, warnings }) => {
-    const offsets = new Uint32Array(rows.length + 1);
-    rows.forEach(([, bytes], i) => {
-      offsets[i + 1] = (offsets[i] as number) + bytes.length;
-    });
+    // Lines lie in two columns, from the last to the first.
+    const half = rows.length >> 1;
+    const bytes = rows.map(([, one]) => one).reverse();
     return {
       kind: "streams",
       rowCount: rows.length,
       timestamps: BigInt64Array.from(rows, ([, , time]) => time),
       labelSet: Uint32Array.from(rows, ([set]) => set % sets.length),
-      lines: { bytes: Buffer.concat(rows.map(([, bytes]) => bytes)), offsets },
+      lines: {
+        columns: [columnOf(bytes.slice(0, half)), columnOf(bytes.slice(half))],
+        column: Uint32Array.from(bytes, (_, i) => (i < half ? 0 : 1)).reverse(),
+        value: Uint32Array.from(bytes, (_, i) => (i < half ? i : i - half)).reverse(),
+      },
       labels: sets,
       warnings,
     };
@@ -212,7 +215,7 @@ describe("answers in pieces", () => {
       rowCount: 1,
       timestamps: BigInt64Array.of(1n),
       labelSet: Uint32Array.of(0),
-      lines: { bytes, offsets: Uint32Array.of(0, bytes.length) },
+      lines: linesOf(columnOf([bytes])),
       labels: [
         {
           labels: labelsFromObject({ a: "b" }),
@@ -251,8 +254,8 @@ describe("answers in pieces", () => {
   });
 });
 
-function columnOf(texts: readonly string[]) {
-  const encoded = texts.map((text) => Buffer.from(text));
+function columnOf(values: readonly (string | Uint8Array)[]) {
+  const encoded = values.map((one) => (typeof one === "string" ? Buffer.from(one) : one));
   let end = 0;
   const ends = encoded.map(({ length }) => (end += length));
   return { bytes: Buffer.concat(encoded), offsets: Uint32Array.of(0, ...ends) };

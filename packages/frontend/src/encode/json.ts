@@ -173,7 +173,6 @@ function* encodeStreams(
   { categorize }: EncodeOptions,
   out: PieceWriter,
 ): Pieces {
-  const { bytes, offsets } = result.lines;
   const extras: string[] = [];
   let comma = "";
   for (const { labels, rows } of groupLogRows(result, categorize ? "stream" : "all")) {
@@ -182,7 +181,7 @@ function* encodeStreams(
     for (const row of rows) {
       out.text(`${comma}["${result.timestamps[row]}",`);
       comma = ",";
-      out.line(bytes, offsets[row] as number, offsets[row + 1] as number);
+      out.line(result.lines, row);
       if (categorize) {
         const set = result.labelSet[row] as number;
         extras[set] ??= `,${encodeCategories(result.labels[set] as RowLabels)}`;
@@ -220,7 +219,6 @@ function seconds(ns: bigint): string {
 /** The body of the legacy query endpoint: streams with label texts, entries with RFC 3339 times. */
 export function* encodeLegacyStreams(result: LogResult, stats: QueryStats): Pieces {
   const out = new PieceWriter();
-  const { bytes, offsets } = result.lines;
   let comma = "";
   out.text('{"streams":[');
   for (const { labels, rows } of groupLogRows(result, "all")) {
@@ -231,7 +229,7 @@ export function* encodeLegacyStreams(result: LogResult, stats: QueryStats): Piec
     for (const row of rows) {
       out.text(`${comma}{"ts":"${formatRfc3339(result.timestamps[row] as bigint)}","line":`);
       comma = ",";
-      out.line(bytes, offsets[row] as number, offsets[row + 1] as number);
+      out.line(result.lines, row);
       out.text("}");
       yield* out.full();
     }

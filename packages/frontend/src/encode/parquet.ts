@@ -1,4 +1,10 @@
-import type { LogResult, MatrixResult, QueryResult, VectorResult } from "@skald/logql";
+import {
+  type LogResult,
+  lineAt,
+  type MatrixResult,
+  type QueryResult,
+  type VectorResult,
+} from "@skald/logql";
 import { decodeText, invalidArgument, labelsToObject, nsPerMs } from "@skald/model";
 import { parquetWriteBuffer, type SchemaElement } from "hyparquet-writer";
 
@@ -26,9 +32,8 @@ type LabelObject = Record<string, string>;
 function encodeRows(result: LogResult): Uint8Array {
   const objects = result.labels.map(({ labels }) => labelsToObject(labels));
   const labels = Array.from(result.labelSet, (set) => objects[set] as LabelObject);
-  const { bytes, offsets } = result.lines;
   const lines = Array.from({ length: result.rowCount }, (_, row) =>
-    decodeText(bytes.subarray(offsets[row], offsets[row + 1])),
+    decodeText(lineAt(result.lines, row)),
   );
   return new Uint8Array(
     parquetWriteBuffer({

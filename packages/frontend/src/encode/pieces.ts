@@ -1,4 +1,5 @@
-import { decodeText } from "@skald/model";
+import type { FoundLines } from "@skald/logql";
+import { type BytesColumn, decodeText } from "@skald/model";
 
 /** Longest piece of an answer. */
 export const pieceBytes = 64 * 1024;
@@ -51,8 +52,11 @@ export class PieceWriter {
     this.text(jsonText(text));
   }
 
-  /** Adds the bytes from .. to - 1 of a column as a JSON string; each byte that is not UTF-8 becomes U+FFFD. */
-  line(bytes: Uint8Array, from: number, to: number): void {
+  /** Adds a line as a JSON string; each byte that is not UTF-8 becomes U+FFFD. */
+  line({ columns, column, value }: FoundLines, row: number): void {
+    const { bytes, offsets } = columns[column[row] as number] as BytesColumn;
+    const from = offsets[value[row] as number] as number;
+    const to = offsets[(value[row] as number) + 1] as number;
     this.text('"');
     for (let at = this.#plain(bytes, from, to); at < to; at = this.#plain(bytes, at, to)) {
       const end = endOfRare(bytes, at, to);

@@ -67,7 +67,6 @@ function writeStreams(
   order: readonly number[],
   form: TailForm,
 ): void {
-  const { bytes, offsets } = rows.lines;
   let last = "";
   for (const row of order) {
     const labels = rows.labels[rows.labelSet[row] as number] as RowLabels;
@@ -76,9 +75,8 @@ function writeStreams(
     else out.text(",");
     last = head;
     const timestampNs = rows.timestamps[row] as bigint;
-    const [from, to] = [offsets[row] as number, offsets[row + 1] as number];
     out.text(form.legacy ? `{"ts":"${formatRfc3339(timestampNs)}","line":` : `["${timestampNs}",`);
-    out.line(bytes, from, to);
+    out.line(rows.lines, row);
     if (form.categorize && !form.legacy) out.text(`,${encodeCategories(labels)}`);
     out.text(form.legacy ? "}" : "]");
   }

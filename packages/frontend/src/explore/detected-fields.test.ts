@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { LogResult } from "@skald/logql";
+import { type LogResult, linesOf } from "@skald/logql";
 import { labelsFromObject, paddingBytes } from "@skald/model";
 import { detectFields } from "./detected-fields.js";
 
@@ -29,7 +29,10 @@ function resultOf(rows: readonly Row[]): LogResult {
     rowCount: rows.length,
     timestamps: new BigInt64Array(rows.length),
     labelSet: Uint32Array.from(rows, (_, i) => i),
-    lines: { bytes: Buffer.concat([Buffer.from(text), Buffer.alloc(paddingBytes)]), offsets },
+    lines: linesOf({
+      bytes: Buffer.concat([Buffer.from(text), Buffer.alloc(paddingBytes)]),
+      offsets,
+    }),
     labels: rows.map(labels),
     warnings: [],
   };

@@ -1,7 +1,9 @@
 import {
   compilePipeline,
   groupLogRows,
+  joinLines,
   type LogResult,
+  lineAt,
   type Pipeline,
   type RowLabels,
   sanitizeLabelName,
@@ -112,9 +114,8 @@ function parseRows(result: LogResult): (row: number) => ParsedLine | undefined {
     stages: [{ kind: "logfmt", extractions: [], strict: false, keepEmpty: false }],
     output: { kind: "log" },
   });
-  const { bytes, offsets } = result.lines;
   const decoder = new TextDecoder();
-  const text = (row: number) => () => decoder.decode(bytes.slice(offsets[row], offsets[row + 1]));
+  const text = (row: number) => () => decoder.decode(lineAt(result.lines, row).slice());
   const asJson = runOver(json, result, (_row) => true);
   const asLogfmt = runOver(logfmt, result, (row) => asJson[row] === undefined);
   return (row) => {
@@ -149,6 +150,7 @@ function runOver(
 
 /** The lines of an answer as a block of one run a row, whose stream is the row's label set. */
 function blockOf({ rowCount, lines, labelSet }: LogResult): Block {
+  const column = joinLines(lines);
   const zeros = new Float64Array(rowCount);
   return {
     baseNs: 0n,
@@ -162,7 +164,7 @@ function blockOf({ rowCount, lines, labelSet }: LogResult): Block {
       lineBytes: zeros,
     },
     timestamps: () => zeros,
-    lines: () => lines,
+    lines: () => column,
     metadataNames: () => [],
     metadata: () => undefined,
   };

@@ -1,7 +1,7 @@
 import { expect, it } from "@jest/globals";
 import type { QueryAnswer, QueryFunctions } from "@skald/contracts";
 import { querierOf } from "@skald/contracts/testing/fakes";
-import { type LogResult, parseQuery, type QueryParams } from "@skald/logql";
+import { type LogResult, lineAt, parseQuery, type QueryParams } from "@skald/logql";
 import { type PlainRow, runQuery } from "@skald/logql/testing/run-query";
 import { formatLabels, joinQueryStats } from "@skald/model";
 import { testRuns, testSeed } from "@skald/testkit";
@@ -45,7 +45,7 @@ function seen({ result }: QueryAnswer): readonly string[] {
   const { timestamps, labelSet, labels, lines } = result as LogResult;
   return Array.from(timestamps, (ns, i) => {
     const set = labels[labelSet[i] as number];
-    const line = Buffer.from(lines.bytes.subarray(lines.offsets[i], lines.offsets[i + 1]));
+    const line = Buffer.from(lineAt(lines, i));
     const categories = Object.values(set?.categories ?? {}).map(formatLabels);
     return `${ns} ${formatLabels(set?.labels as never)} ${categories} ${line}`;
   });

@@ -1,5 +1,11 @@
 import type { QueryAnswer } from "@skald/contracts";
-import { joinLogResults, type LogResult, type QueryParams, tooMuchMemory } from "@skald/logql";
+import {
+  joinLogResults,
+  type LogResult,
+  lineMemory,
+  type QueryParams,
+  tooMuchMemory,
+} from "@skald/logql";
 import { floorDiv, joinQueryStats } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 import { bytesRead, partBytes } from "./part-lengths.js";
@@ -129,7 +135,7 @@ class TimeLeft {
 
 function checkMemory(found: readonly LogResult[], maxBytes: number): void {
   const bytes = found.reduce(
-    (n, { rowCount, lines }) => n + rowCount * rowBytes + lines.bytes.length,
+    (n, { rowCount, lines }) => n + rowCount * rowBytes + lineMemory(lines),
     0,
   );
   if (bytes > maxBytes) throw tooMuchMemory(maxBytes);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { LogResult } from "@skald/logql";
+import { type LogResult, linesOf } from "@skald/logql";
 import { emptyLabels, labelsFromObject } from "@skald/model";
 import { DelayedRows, Seam } from "./session.js";
 
@@ -15,7 +15,7 @@ function rowsOf(...rows: readonly (readonly [number, string])[]): LogResult {
     rowCount: rows.length,
     timestamps: BigInt64Array.from(rows, ([ms]) => BigInt(ms) * 1_000_000n),
     labelSet: new Uint32Array(rows.length),
-    lines: { bytes: Buffer.concat(lines), offsets },
+    lines: linesOf({ bytes: Buffer.concat(lines), offsets }),
     labels: [{ labels, categories }],
     warnings: [],
   };

@@ -1,5 +1,5 @@
 import type { Tailer, TailRequest, TailRows } from "@skald/contracts";
-import type { LogResult } from "@skald/logql";
+import { type LogResult, lineAt } from "@skald/logql";
 import { type Clock, formatLabels, unavailable } from "@skald/model";
 import type { TextSocket } from "@skald/transport";
 import { encodeTail, type TailForm, type TailItem } from "../encode/tail.js";
@@ -114,12 +114,11 @@ export class Seam {
 
 function keysOf({ labels, labelSet, timestamps, lines }: LogResult): (row: number) => string {
   const texts: string[] = [];
-  const { bytes, offsets } = lines;
   return (row) => {
     const set = labelSet[row] as number;
     texts[set] ??= formatLabels((labels[set] as LogResult["labels"][number]).labels);
-    const line = bytes.subarray(offsets[row], offsets[row + 1]);
-    return `${timestamps[row]}${texts[set]}${Buffer.from(line).toString("latin1")}`;
+    const line = Buffer.from(lineAt(lines, row)).toString("latin1");
+    return `${timestamps[row]}${texts[set]}${line}`;
   };
 }
 

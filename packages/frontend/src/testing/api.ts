@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
 import type { QueryByteLimits } from "@skald/contracts";
 import { querierOf } from "@skald/contracts/testing/fakes";
-import type { LogResult, Plan, QueryResult } from "@skald/logql";
+import { type LogResult, linesOf, type Plan, type QueryResult } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats } from "@skald/model";
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
@@ -33,7 +33,7 @@ export const logs: LogResult = {
   rowCount: 1,
   timestamps: BigInt64Array.of(1_795_000_000_000_000_001n),
   labelSet: Uint32Array.of(0),
-  lines: { bytes: line, offsets: Uint32Array.of(0, line.length) },
+  lines: linesOf({ bytes: line, offsets: Uint32Array.of(0, line.length) }),
   labels: [
     {
       labels: labelsFromObject({ app: "a", trace: "1" }),

@@ -1,6 +1,7 @@
 import {
   formatSample,
   type LogResult,
+  lineAt,
   type MatrixResult,
   type QueryResult,
   type RowLabels,
@@ -74,7 +75,6 @@ function encodeStreams(result: LogResult, options: EncodeOptions): string {
   );
   const extras = options.categorize ? result.labels.map(categories) : [];
   const streams = new Map<string, { labels: Labels; values: string[] }>();
-  const { bytes, offsets } = result.lines;
   for (let row = 0; row < result.rowCount; row++) {
     const set = result.labelSet[row] as number;
     const key = keys[set] as string;
@@ -87,7 +87,7 @@ function encodeStreams(result: LogResult, options: EncodeOptions): string {
       };
       streams.set(key, stream);
     }
-    const line = jsonText(decodeText(bytes.subarray(offsets[row], offsets[row + 1])));
+    const line = jsonText(decodeText(lineAt(result.lines, row)));
     const extra = options.categorize ? `,${extras[set]}` : "";
     stream.values.push(`["${result.timestamps[row]}",${line}${extra}]`);
   }
@@ -120,14 +120,13 @@ function seconds(ns: bigint): string {
 export function encodeLegacyNaively(result: LogResult, stats: QueryStats): string {
   const streams = new Map<string, { ts: string; line: string }[]>();
   const keys = result.labels.map((row: RowLabels) => formatLabels(row.labels));
-  const { bytes, offsets } = result.lines;
   for (let row = 0; row < result.rowCount; row++) {
     const key = keys[result.labelSet[row] as number] as string;
     const entries = streams.get(key) ?? [];
     streams.set(key, entries);
     entries.push({
       ts: formatRfc3339(result.timestamps[row] as bigint),
-      line: decodeText(bytes.subarray(offsets[row], offsets[row + 1])),
+      line: decodeText(lineAt(result.lines, row)),
     });
   }
   const list = [...streams.keys()]

@@ -207,10 +207,18 @@ export interface LogResult {
   readonly timestamps: BigInt64Array;
   /** Index into `labels`. */
   readonly labelSet: Uint32Array;
-  readonly lines: BytesColumn;
+  readonly lines: FoundLines;
   /** Label sets, each with its labels by origin; they may hold empty values. */
   readonly labels: readonly RowLabels[];
   readonly warnings: readonly string[];
+}
+
+/** Lines where scans have put them, so that no merge copies them: line i is value `value[i]` of column `column[i]`. */
+export interface FoundLines {
+  readonly columns: readonly BytesColumn[];
+  /** Index into `columns`. */
+  readonly column: Uint32Array;
+  readonly value: Uint32Array;
 }
 
 /** Rows or samples of an answer; a scalar has none. */

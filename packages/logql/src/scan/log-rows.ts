@@ -1,6 +1,7 @@
 import { grown } from "@skald/kernels";
 import { type BytesColumn, dayNs, formatLabels, type Labels, paddingBytes } from "@skald/model";
 import type { Direction, LogPlan, LogResult, RowLabels } from "../plan/plan.js";
+import { linesOf } from "./found-lines.js";
 
 const initialRows = 64;
 const initialBytes = 4096;
@@ -209,7 +210,7 @@ export function mergeLogPartials(plan: LogPlan, partials: readonly LogPartial[])
     rowCount: rows.count,
     timestamps: rows.timestamps(),
     labelSet: rows.labelSets(),
-    lines: rows.lines(),
+    lines: linesOf(rows.lines()),
     labels: labels.sets,
     warnings: [],
   };
@@ -294,40 +295,27 @@ export function joinLogResults(results: readonly LogResult[], limit: number): Lo
   );
   const timestamps = new BigInt64Array(rowCount);
   const labelSet = new Uint32Array(rowCount);
-  const offsets = new Uint32Array(rowCount + 1);
-  const pieces: Uint8Array[] = [];
+  const columns: BytesColumn[] = [];
+  const column = new Uint32Array(rowCount);
+  const value = new Uint32Array(rowCount);
   const labels: LogResult["labels"][number][] = [];
   let row = 0;
-  for (const result of results) {
+  for (const { lines, ...result } of results) {
     const taken = Math.min(result.rowCount, rowCount - row);
     if (taken === 0) continue;
-    const { lines } = result;
     timestamps.set(result.timestamps.subarray(0, taken), row);
-    const shift = (offsets[row] as number) - (lines.offsets[0] as number);
+    value.set(lines.value.subarray(0, taken), row);
     for (let i = 0; i < taken; i++) {
       labelSet[row + i] = labels.length + (result.labelSet[i] as number);
-      offsets[row + i + 1] = shift + (lines.offsets[i + 1] as number);
+      column[row + i] = columns.length + (lines.column[i] as number);
     }
-    pieces.push(lines.bytes.subarray(lines.offsets[0], lines.offsets[taken]));
     for (const set of result.labels) labels.push(set);
+    for (const one of lines.columns) columns.push(one);
     row += taken;
   }
-  const bytes = new Uint8Array((offsets[rowCount] as number) + paddingBytes);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
   const warnings = [...new Set(results.flatMap((result) => result.warnings))];
-  return {
-    kind: "streams",
-    rowCount,
-    timestamps,
-    labelSet,
-    lines: { bytes, offsets },
-    labels,
-    warnings,
-  };
+  const lines = { columns, column, value };
+  return { kind: "streams", rowCount, timestamps, labelSet, lines, labels, warnings };
 }
 
 /** Rows that a scan, or a merge of scans, holds for an interval at least, so that few of them say nothing of the next interval. */

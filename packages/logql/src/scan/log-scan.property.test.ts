@@ -8,6 +8,7 @@ import { parseQuery } from "../syntax/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { type Layout, runQuery } from "../testing/run-query.js";
 import { streamKey } from "./block-selection.js";
+import { lineAt } from "./found-lines.js";
 import { groupLogRows } from "./log-rows.js";
 
 const second = 1_000_000_000n;
@@ -71,8 +72,7 @@ function abs(value: bigint): bigint {
 
 function textsOf(result: LogResult): string[] {
   return Array.from(result.timestamps, (ts, i) => {
-    const { bytes, offsets } = result.lines;
-    const line = new TextDecoder().decode(bytes.subarray(offsets[i], offsets[i + 1]));
+    const line = new TextDecoder().decode(lineAt(result.lines, i));
     return `${ts} ${formatLabels(result.labels[result.labelSet[i]!]!.labels)} ${line}`;
   });
 }

@@ -3,6 +3,7 @@ import type { LogPlan, QueryParams } from "../plan/plan.js";
 import { planQuery } from "../plan/planner.js";
 import { parseQuery } from "../syntax/parser.js";
 import { makeBlock } from "../testing/memory-block.js";
+import { lineAt } from "./found-lines.js";
 import { mergeLogPartials, timestampNs } from "./log-rows.js";
 import { startLogScan } from "./log-scan.js";
 
@@ -81,8 +82,7 @@ describe("a log scan", () => {
     const scan = startLogScan(logPlan('{a="b"} | logfmt | line_format "<{{.k}}>"'));
     scan.addBlock(one, streamLabels, everyRun, 0);
     const result = mergeLogPartials(logPlan('{a="b"}'), [scan.finish()]);
-    const { bytes, offsets } = result.lines;
-    expect(new TextDecoder().decode(bytes.subarray(offsets[0], offsets[1]))).toBe("<v>");
+    expect(new TextDecoder().decode(lineAt(result.lines, 0))).toBe("<v>");
     expect(result.labels[0]?.categories).toEqual({
       stream: { names: ["a"], values: ["b"] },
       structuredMetadata: { names: ["level"], values: ["info"] },

@@ -12,6 +12,7 @@ import {
 import { parseScript, type Script, type ScriptEval } from "@skald/testkit";
 import { formatSample } from "../go/numbers.js";
 import type { LogResult, QueryResult } from "../plan/plan.js";
+import { lineAt } from "../scan/found-lines.js";
 import { parseQuery } from "../syntax/parser.js";
 import type { PlainRow } from "./memory-block.js";
 import { type Layout, oneSource, runQuery } from "./run-query.js";
@@ -96,11 +97,10 @@ function linesOf(result: QueryResult | LogResult): string[] {
 
 function rowLines(result: LogResult): string[] {
   const decoder = new TextDecoder();
-  const { bytes, offsets } = result.lines;
   return Array.from({ length: result.rowCount }, (_, row) => {
     const time = formatPrometheusDuration((result.timestamps[row] as bigint) - startNs);
     const labels = result.labels[result.labelSet[row] as number];
-    const line = decoder.decode(bytes.subarray(offsets[row], offsets[row + 1]));
+    const line = decoder.decode(lineAt(result.lines, row));
     return `${time} ${formatLabels(labels?.labels ?? { names: [], values: [] })} ${line}`;
   });
 }

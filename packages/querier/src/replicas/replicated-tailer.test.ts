@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { DroppedRow, Tailer, TailRows } from "@skald/contracts";
-import type { LogResult } from "@skald/logql";
+import { type LogResult, lineAt, linesOf } from "@skald/logql";
 import {
   emptyLabels,
   invalidArgument,
@@ -23,7 +23,7 @@ function rowsOf(rows: readonly Row[]): LogResult {
     rowCount: rows.length,
     timestamps: BigInt64Array.from(rows, ([ms]) => BigInt(ms) * 1_000_000n),
     labelSet: Uint32Array.from(rows, (_, i) => i),
-    lines: { bytes: Buffer.concat(lines), offsets },
+    lines: linesOf({ bytes: Buffer.concat(lines), offsets }),
     labels: rows.map(([, , trace]) => {
       const own = trace === undefined ? emptyLabels : labelsFromObject({ trace });
       return {
@@ -125,12 +125,12 @@ async function settle() {
   for (let i = 0; i < 20; i++) await new Promise(setImmediate);
 }
 
-async function linesOf(next: Promise<IteratorResult<TailRows, unknown>>) {
+async function textsOf(next: Promise<IteratorResult<TailRows, unknown>>) {
   const { value, done } = await next;
   if (done) return "end";
   const { rows } = value;
   return Array.from({ length: rows?.rowCount ?? 0 }, (_, i) =>
-    Buffer.from(rows!.lines.bytes.subarray(...rows!.lines.offsets.subarray(i, i + 2))).toString(),
+    Buffer.from(lineAt(rows!.lines, i)).toString(),
   );
 }
 
@@ -170,11 +170,11 @@ describe("ReplicatedTailer", () => {
     const { tail, at, begin } = follow("abc");
     await begin();
     at("a").say([1, "x"], [2, "y"], [2, "y"]);
-    expect(await linesOf(tail.next())).toEqual(["x", "y", "y"]);
+    expect(await textsOf(tail.next())).toEqual(["x", "y", "y"]);
     at("b").say([1, "x"], [2, "y"], [3, "z"]);
-    expect(await linesOf(tail.next())).toEqual(["z"]);
+    expect(await textsOf(tail.next())).toEqual(["z"]);
     at("c").say([1, "x", "t"], [2, "x"], [2, "y"], [2, "y"], [2, "y"]);
-    expect(await linesOf(tail.next())).toEqual(["x", "x", "y"]);
+    expect(await textsOf(tail.next())).toEqual(["x", "x", "y"]);
   });
 
   it("forgets rows after a while", async () => {
@@ -188,7 +188,7 @@ describe("ReplicatedTailer", () => {
       await tail.next();
     }
     at("b").say([1, "x"]);
-    expect(await linesOf(tail.next())).toEqual(["x"]);
+    expect(await textsOf(tail.next())).toEqual(["x"]);
   });
 
   it("follows those that join, and survives those that leave", async () => {
@@ -198,7 +198,7 @@ describe("ReplicatedTailer", () => {
     await setRing("abcd");
     at("d").begin();
     at("d").say([1, "from d"]);
-    expect(await linesOf(next)).toEqual(["from d"]);
+    expect(await textsOf(next)).toEqual(["from d"]);
     at("a").end();
     await setRing("bcd");
     const other = tail.next();
@@ -207,7 +207,7 @@ describe("ReplicatedTailer", () => {
     await setRing("bcd");
     at("b").begin();
     at("b").say([2, "from b"]);
-    expect(await linesOf(other)).toEqual(["from b"]);
+    expect(await textsOf(other)).toEqual(["from b"]);
     expect([at("a").opened, at("b").opened, lost]).toEqual([1, 2, ["b"]]);
   });
 
@@ -220,7 +220,7 @@ describe("ReplicatedTailer", () => {
     at("b").end(unavailable("gone"));
     expect(await dropped).toEqual([[1000, { app: "a" }]]);
     at("c").say([1, "x"]);
-    expect(await linesOf(tail.next())).toEqual(["x"]);
+    expect(await textsOf(tail.next())).toEqual(["x"]);
     const again = droppedOf(tail.next());
     await setRing("abc");
     at("b").begin();
@@ -250,7 +250,7 @@ describe("ReplicatedTailer", () => {
     for (let i = 0; i < 10; i++) at("a").say([i, "x"]);
     await settle();
     expect(at("a").taken).toBe(2);
-    expect(await linesOf(tail.next())).toEqual(["x"]);
+    expect(await textsOf(tail.next())).toEqual(["x"]);
   });
 
   it("ends when nobody is left, and with its signal", async () => {
@@ -258,12 +258,12 @@ describe("ReplicatedTailer", () => {
     await left.begin();
     left.at("a").end();
     expect(await droppedOf(left.tail.next())).toHaveLength(1);
-    expect(await linesOf(left.tail.next())).toBe("end");
+    expect(await textsOf(left.tail.next())).toBe("end");
     const stopped = follow("abc");
     await stopped.begin();
     const next = stopped.tail.next();
     stopped.stop.abort();
-    expect(await linesOf(next)).toBe("end");
+    expect(await textsOf(next)).toBe("end");
   });
 
   it("throws what a stage refuses later on", async () => {

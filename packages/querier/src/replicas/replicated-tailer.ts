@@ -1,14 +1,7 @@
 import { hash } from "node:crypto";
 import type { CallOptions, DroppedRow, Tailer, TailRequest, TailRows } from "@skald/contracts";
-import type { LogResult } from "@skald/logql";
-import {
-  type Clock,
-  errorCodeOf,
-  type Labels,
-  paddingBytes,
-  systemClock,
-  unavailable,
-} from "@skald/model";
+import { type LogResult, lineAt } from "@skald/logql";
+import { type Clock, errorCodeOf, type Labels, systemClock, unavailable } from "@skald/model";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
 import { isEnough, type Replica, type ReplicaSet } from "./replicated-ingester.js";
 
@@ -322,9 +315,8 @@ function keysOf({ labels, labelSet, timestamps, lines }: LogResult): (row: numbe
   const texts = labels.map(({ labels: all, categories: { stream, structuredMetadata } }) =>
     hash("sha1", JSON.stringify([all, stream, structuredMetadata].map(pairsOf)), "base64"),
   );
-  const { bytes, offsets } = lines;
   return (row) => {
-    const line = hash("sha1", bytes.subarray(offsets[row], offsets[row + 1]), "base64");
+    const line = hash("sha1", lineAt(lines, row), "base64");
     return `${timestamps[row]}${texts[labelSet[row]!]}${line}`;
   };
 }
@@ -334,18 +326,16 @@ function pairsOf({ names, values }: Labels) {
 }
 
 function pickRows(rows: LogResult, order: readonly number[]): LogResult {
-  const { bytes, offsets } = rows.lines;
-  const picked = order.map((row) => bytes.subarray(offsets[row], offsets[row + 1]));
-  const ends = new Uint32Array(order.length + 1);
-  for (const [i, { length }] of picked.entries()) ends[i + 1] = ends[i]! + length;
-  const size = ends[order.length]!;
-  const joined = new Uint8Array(size + paddingBytes);
-  for (const [i, line] of picked.entries()) joined.set(line, ends[i]);
+  const { columns, column, value } = rows.lines;
   return {
     ...rows,
     rowCount: order.length,
     timestamps: BigInt64Array.from(order, (row) => rows.timestamps[row]!),
     labelSet: Uint32Array.from(order, (row) => rows.labelSet[row]!),
-    lines: { bytes: joined.subarray(0, size), offsets: ends },
+    lines: {
+      columns,
+      column: Uint32Array.from(order, (row) => column[row]!),
+      value: Uint32Array.from(order, (row) => value[row]!),
+    },
   };
 }

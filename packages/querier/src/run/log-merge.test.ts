@@ -5,6 +5,8 @@ import {
   type LogPartial,
   type LogPlan,
   type LogResult,
+  lineAt,
+  lineMemory,
   mergeLogPartials,
 } from "@skald/logql";
 import { formatLabels } from "@skald/model";
@@ -70,11 +72,10 @@ function partialOf({ limit, direction, intervalNs }: LogPlan, rows: readonly Row
 
 function told(result: LogResult): string[] {
   const texts = new Array<string>(result.rowCount);
-  const { bytes, offsets } = result.lines;
   for (const { labels, rows } of groupLogRows(result, "all"))
     for (const at of rows)
       texts[at] =
-        `${result.timestamps[at]} ${formatLabels(labels)} ${Buffer.from(bytes.subarray(offsets[at], offsets[at + 1]))}`;
+        `${result.timestamps[at]} ${formatLabels(labels)} ${Buffer.from(lineAt(result.lines, at))}`;
   return texts;
 }
 
@@ -147,6 +148,36 @@ describe("LogMerge", () => {
     expect(() => merge.add(partialOf(plan, [row(4, 4, line)]))).toThrow(
       "the query needs more than 4500 bytes of memory (limit: max_query_memory_bytes)",
     );
+  });
+
+  it("holds lines once: those of a result lie where the scans have put them", () => {
+    const plan = planFor(100, "forward");
+    const line = "x".repeat(1000);
+    const partials = [0, 1, 2].map((i) =>
+      partialOf(plan, [row(i, i, line), row(i + 3, i, line), row(i + 6, i, line)]),
+    );
+    const budget = new Budget({ maxBytes: 3 * 3 * 1200 });
+    const merge = new LogMerge(plan, budget);
+    for (const partial of partials) merge.add(partial);
+    const held = budget.bytes;
+    const { lines, rowCount } = merge.result();
+    expect(rowCount).toBe(9);
+    expect(lines.columns).toEqual(partials.map((partial) => partial.lines));
+    for (const [i, { bytes }] of lines.columns.entries())
+      expect(bytes).toBe(partials[i]?.lines.bytes);
+    expect(budget.mostBytes).toBe(held);
+  });
+
+  it("frees the rows that an interval leaves out", () => {
+    const plan = planFor(100, "forward", 50n);
+    const budget = new Budget();
+    const merge = new LogMerge(plan, budget);
+    const rows = Array.from({ length: 100 }, (_, i) => row(i, 0, "x".repeat(1000)));
+    merge.add(partialOf(plan, rows));
+    const { lines, rowCount } = merge.result();
+    expect(rowCount).toBe(2);
+    expect(lineMemory(lines)).toBeLessThan(2 * 1100);
+    expect(budget.bytes).toBeLessThan(2 * 1600);
   });
 
   it("refuses labels that take too much memory together, and counts those of its rows only", () => {

@@ -53,7 +53,10 @@ export class LogMerge {
 
   /** The rows of the answer; with an interval those up to the bound. The merge cannot be used afterwards. */
   result(): LogResult {
-    if (this.#plan.intervalNs > 0n) this.#thin();
+    if (this.#plan.intervalNs > 0n) {
+      this.#thin();
+      this.#drop();
+    }
     const count = this.#row.length;
     const timestamps = new BigInt64Array(count);
     const labelSet = new Uint32Array(count);
@@ -75,35 +78,14 @@ export class LogMerge {
       rowCount: count,
       timestamps,
       labelSet,
-      lines: this.#lines(),
+      lines: {
+        columns: this.#held.map(({ lines }) => lines),
+        column: this.#owner,
+        value: this.#row,
+      },
       labels: this.#held.flatMap((partial) => partial.labels),
       warnings: [],
     };
-  }
-
-  #lines(): LogResult["lines"] {
-    const count = this.#row.length;
-    const [only] = this.#held;
-    // One scan most often has all rows, in this order.
-    if (this.#held.length === 1 && only?.rowCount === count) return only.lines;
-    const offsets = new Uint32Array(count + 1);
-    const place = (i: number) => {
-      const { offsets: from, bytes } = (this.#held[this.#owner[i] as number] as LogPartial).lines;
-      const row = this.#row[i] as number;
-      return { bytes, from: from[row] as number, to: from[row + 1] as number };
-    };
-    for (let i = 0; i < count; i++) {
-      const { from, to } = place(i);
-      offsets[i + 1] = (offsets[i] as number) + to - from;
-    }
-    const length = (offsets[count] as number) + paddingBytes;
-    this.#budget.hold(length);
-    const bytes = new Uint8Array(length);
-    for (let i = 0; i < count; i++) {
-      const line = place(i);
-      bytes.set(line.bytes.subarray(line.from, line.to), offsets[i]);
-    }
-    return { bytes, offsets };
   }
 
   #timeNs(at: number): bigint {
@@ -245,7 +227,7 @@ function someRows(partial: LogPartial, rows: readonly number[]): LogPartial {
 }
 
 /** Memory of rows that a query holds, with their labels. */
-export function heldBytesOf({
+function heldBytesOf({
   lines,
   labels: sets,
   rowCount,

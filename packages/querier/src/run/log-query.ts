@@ -3,7 +3,7 @@ import { runConcurrently } from "@skald/runtime";
 import { rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
 import { type QueryTask, TaskCutter, type TaskSource } from "./cut-tasks.js";
-import { heldBytesOf, LogMerge } from "./log-merge.js";
+import { LogMerge } from "./log-merge.js";
 import type { QueryRun } from "./query-run.js";
 
 /** Lines that one scan holds at most, whatever the query may. */
@@ -33,15 +33,11 @@ async function runRounds(
   run: QueryRun,
   signal: AbortSignal,
 ): Promise<LogResult> {
-  const { budget } = run;
   const found: LogResult[] = [];
   for (let left: LogPlan | undefined = plan; left !== undefined; ) {
-    const held = budget.bytes;
     const merge: LogMerge = await runRound(left, sources, run, signal);
     const result = merge.result();
     found.push(result);
-    budget.release(budget.bytes - held);
-    budget.hold(heldBytesOf(result));
     left = merge.boundNs() === undefined ? undefined : planBehind(left, result);
   }
   return joinLogResults(found, plan.limit);

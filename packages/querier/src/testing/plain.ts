@@ -1,5 +1,5 @@
 import type { QueryAnswer } from "@skald/contracts";
-import { groupLogRows, type LogResult, type QueryResult } from "@skald/logql";
+import { groupLogRows, type LogResult, lineAt, type QueryResult } from "@skald/logql";
 import { formatLabels } from "@skald/model";
 import { testDayNs } from "@skald/scan/testing";
 
@@ -10,10 +10,9 @@ export function plain({ result }: QueryAnswer): unknown {
 
 function plainRows(result: LogResult): string[] {
   const texts = new Array<string>(result.rowCount);
-  const { bytes, offsets } = result.lines;
   for (const { labels, rows } of groupLogRows(result, "all")) {
     for (const at of rows) {
-      const line = Buffer.from(bytes.subarray(offsets[at], offsets[at + 1])).toString();
+      const line = Buffer.from(lineAt(result.lines, at)).toString();
       const time = (result.timestamps[at] as bigint) - testDayNs;
       texts[at] = `${time} ${formatLabels(labels)} ${line}`;
     }

@@ -1,6 +1,12 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { RowMask } from "@skald/contracts";
-import { type Findings, findingsKey, mergeLogPartials, mergeMetricPartials } from "@skald/logql";
+import {
+  type Findings,
+  findingsKey,
+  joinLines,
+  mergeLogPartials,
+  mergeMetricPartials,
+} from "@skald/logql";
 import { openSegmentFile } from "@skald/storage";
 import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { type Source, segmentSource } from "../source/source.js";
@@ -100,7 +106,8 @@ function scanLogs(query: string, source: Source, findings: readonly Findings[], 
   const context = { ...contextOf(), onFindings: (_: string, one: Findings) => made.push(one) };
   const task = { plan, sources: [{ ref, sequence: 0, ...scanned }] };
   const { partial } = scanLog(task, () => source, context);
-  const { lines, timestamps, labels, labelSet } = mergeLogPartials(plan, [partial]);
+  const { lines: found, timestamps, labels, labelSet } = mergeLogPartials(plan, [partial]);
+  const lines = joinLines(found);
   const text = Buffer.from(lines.bytes).toString("latin1");
   const rest = JSON.stringify([timestamps.join(), [...lines.offsets], labels, [...labelSet]]);
   return { answer: rest + text, rowCount: timestamps.length, made };

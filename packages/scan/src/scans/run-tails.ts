@@ -2,6 +2,7 @@ import type { DroppedRow } from "@skald/contracts";
 import {
   compilePipeline,
   type LogResult,
+  linesOf,
   type PipelineRun,
   type RowBatch,
   type RowLabels,
@@ -194,7 +195,7 @@ class FoundRows {
     }
     const rows: LogResult = {
       kind: "streams",
-      ...{ rowCount, timestamps, labelSet, lines: { bytes, offsets } },
+      ...{ rowCount, timestamps, labelSet, lines: linesOf({ bytes, offsets }) },
       ...{ labels: this.#labels, warnings: [] },
     };
     return { rows, ...left };

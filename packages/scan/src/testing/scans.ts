@@ -3,6 +3,7 @@ import {
   type LeafPlan,
   type LogPartial,
   type LogPlan,
+  lineAt,
   type MetricPartial,
   mergeLogPartials,
   mergeMetricPartials,
@@ -38,11 +39,10 @@ export function rowsOf(plan: LogPlan, partials: readonly LogPartial[]): [number,
   const text = new Array<string>(result.rowCount);
   for (const { labels, rows } of groupLogRows(result, "stream"))
     for (const at of rows) text[at] = formatLabels(labels);
-  const { bytes, offsets } = result.lines;
   return Array.from(text, (stream, at) => [
     Number((result.timestamps[at] as bigint) - testDayNs),
     stream,
-    Buffer.from(bytes.subarray(offsets[at], offsets[at + 1])).toString(),
+    Buffer.from(lineAt(result.lines, at)).toString(),
   ]);
 }
 

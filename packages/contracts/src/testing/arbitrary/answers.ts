@@ -1,4 +1,10 @@
-import type { LogPartial, LogResult, MetricPartial, QueryResult } from "@skald/logql";
+import {
+  type LogPartial,
+  type LogResult,
+  linesOf,
+  type MetricPartial,
+  type QueryResult,
+} from "@skald/logql";
 import {
   type BytesColumn,
   emptyReadStats,
@@ -150,7 +156,7 @@ const logResult: fc.Arbitrary<LogResult> = logPartial.map(
     rowCount,
     timestamps: BigInt64Array.from(places.time, BigInt),
     labelSet,
-    lines,
+    lines: linesOf(lines),
     labels: sets,
     warnings: [],
   }),
