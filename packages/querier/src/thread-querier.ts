@@ -7,6 +7,7 @@ import {
   type ScheduledCall,
   type SegmentScanner,
 } from "@skald/contracts";
+import { takesMemory } from "@skald/model";
 import {
   type HostFunction,
   type JobContext,
@@ -99,8 +100,7 @@ export function answerCallJob(
   return onQueryThread(job, context, corrupt, async (querierOf) => {
     const body = await answerScheduled(querierOf(), job.call, { signal: context.signal });
     const value: CallReply = { kind: "answer", body };
-    const isAlone = body.byteLength === body.buffer.byteLength;
-    return { value, transfer: isAlone ? [body.buffer as ArrayBuffer] : [] };
+    return { value, transfer: takesMemory(body) ? [body.buffer as ArrayBuffer] : [] };
   });
 }
 
@@ -198,6 +198,6 @@ export function querierHost(
 
 /** Bytes that move to the thread. Those that came over a connection may share their memory with others. */
 function moved(value: Uint8Array) {
-  const own = value.byteLength === value.buffer.byteLength ? value : new Uint8Array(value);
+  const own = takesMemory(value) ? value : new Uint8Array(value);
   return { value: own, transfer: [own.buffer as ArrayBuffer] };
 }

@@ -11,7 +11,7 @@ import {
   type TaskSource,
 } from "@skald/contracts";
 import type { Findings, LeafPlan, LogPlan } from "@skald/logql";
-import type { ReadStats } from "@skald/model";
+import { freeBytes, type ReadStats } from "@skald/model";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
 import { isCached, type LocalRef, type SlotRange, SlotsMissing, slotBytes } from "@skald/storage";
 import { BlockDigestCache, digestSources, placeHashes } from "./dedup/minute-digests.js";
@@ -124,7 +124,10 @@ export const threadScans: {
         "log" in task.plan
           ? scanLog(task as ScanTask<LogPlan, LocalRef>, open, context)
           : scanMetric(task as ScanTask<LeafPlan, LocalRef>, open, context);
-      return encodeOutcome(countCached(task, open, scan));
+      const outcome = countCached(task, open, scan);
+      const bytes = encodeOutcome(outcome);
+      if ("lines" in outcome.partial) freeBytes(outcome.partial.lines.bytes);
+      return bytes;
     },
     missing: needs.missingOfScan,
   },

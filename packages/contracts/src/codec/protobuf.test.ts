@@ -133,3 +133,15 @@ describe("a message", () => {
     }
   });
 });
+
+it.each([
+  ["leaves a message where it was written, if it takes most of that memory", 5_000_000, 5_250_000],
+  ["copies a smaller one", 1000, 1002],
+])("%s", (_, length, memory) => {
+  const writer = new ProtoWriter(5_250_000);
+  const bytes = Buffer.alloc(length, 1);
+  writer.bytes(bytes);
+  const written = writer.finish();
+  expect(bytes.equals(new ProtoReader(written).bytes())).toBe(true);
+  expect(written.buffer.byteLength).toBe(memory);
+});

@@ -1,5 +1,12 @@
 import { grown } from "@skald/kernels";
-import { type BytesColumn, dayNs, formatLabels, type Labels, paddingBytes } from "@skald/model";
+import {
+  type BytesColumn,
+  dayNs,
+  formatLabels,
+  freeBytes,
+  type Labels,
+  paddingBytes,
+} from "@skald/model";
 import type { Direction, LogPlan, LogResult, RowLabels } from "../plan/plan.js";
 import { linesOf } from "./found-lines.js";
 
@@ -72,6 +79,8 @@ export class RowStore implements RowPlaces {
   row: Float64Array;
   #labelSet: Uint32Array;
   #lineStart: Uint32Array;
+  /** Pieces of `bytes`. */
+  #linePiece: Uint32Array;
 
   /** Starts with room for these rows and bytes of lines, and grows when there are more. */
   constructor(rows = initialRows, lineBytes = initialBytes) {
@@ -83,6 +92,7 @@ export class RowStore implements RowPlaces {
     this.row = new Float64Array(rows);
     this.#labelSet = new Uint32Array(rows);
     this.#lineStart = new Uint32Array(rows + 1);
+    this.#linePiece = new Uint32Array(rows);
   }
 
   push(place: RowPlace, line: Uint8Array): void {
@@ -94,8 +104,31 @@ export class RowStore implements RowPlaces {
     this.sequence[at] = place.sequence;
     this.row[at] = place.row;
     this.#labelSet[at] = place.labelSet;
-    this.bytes.push(line);
+    this.#linePiece[at] = this.bytes.push(line);
     this.#lineStart[at + 1] = this.bytes.length;
+  }
+
+  /**
+   * Moves some rows, in an order, to a store of their own, whose lines lie in one piece. This one gives its memory back
+   * meanwhile, and has no lines afterwards.
+   */
+  moved(order: Uint32Array, labelSetOf: (labelSet: number) => number): RowStore {
+    let lineBytes = 0;
+    const left = this.bytes.pieces.map(() => 0);
+    for (const at of order) {
+      lineBytes += this.lineBytes(at);
+      left[this.#linePiece[at]!]!++;
+    }
+    for (const [piece, bytes] of this.bytes.pieces.entries())
+      if (left[piece] === 0) freeBytes(bytes);
+    const store = new RowStore(order.length, lineBytes);
+    for (const at of order) {
+      const place = this.place(at);
+      store.push({ ...place, labelSet: labelSetOf(place.labelSet) }, this.line(at));
+      const piece = this.#linePiece[at]!;
+      if (--left[piece]! === 0) freeBytes(this.bytes.pieces[piece]!);
+    }
+    return store;
   }
 
   place(at: number): RowPlace {
@@ -110,7 +143,7 @@ export class RowStore implements RowPlaces {
   }
 
   line(at: number): Uint8Array {
-    return this.bytes.slice(this.#lineStart[at]!, this.#lineStart[at + 1]!);
+    return this.bytes.slice(this.#linePiece[at]!, this.#lineStart[at]!, this.#lineStart[at + 1]!);
   }
 
   lineBytes(at: number): number {
@@ -151,6 +184,7 @@ export class RowStore implements RowPlaces {
     return this.#labelSet.subarray(0, this.count);
   }
 
+  /** Of rows that were moved here, and no others. */
   lines(): BytesColumn {
     return { bytes: this.bytes.padded(), offsets: this.#lineStart.subarray(0, this.count + 1) };
   }
@@ -164,34 +198,43 @@ export class RowStore implements RowPlaces {
     this.row = grown(this.row, length);
     this.#labelSet = grown(this.#labelSet, length);
     this.#lineStart = grown(this.#lineStart, length + 1);
+    this.#linePiece = grown(this.#linePiece, length);
   }
 }
 
-/** Bytes appended one after the other. */
+/** Bytes appended one after the other, in pieces, so that no growth copies what is there. */
 class ByteStore {
   length = 0;
-  #bytes: Uint8Array;
+  readonly pieces: Uint8Array[];
+  /** Where each piece begins. */
+  readonly #starts = [0];
 
   constructor(capacity: number) {
-    this.#bytes = new Uint8Array(capacity + paddingBytes);
+    this.pieces = [new Uint8Array(capacity + paddingBytes)];
   }
 
-  push(bytes: Uint8Array): void {
-    const end = this.length + bytes.length;
-    if (end + paddingBytes > this.#bytes.length) {
-      this.#bytes = grown(this.#bytes, Math.max(end + paddingBytes, this.#bytes.length * 2));
+  /** Appends bytes, all to one piece; gives its number. */
+  push(bytes: Uint8Array): number {
+    let last = this.pieces.length - 1;
+    const { length } = this.pieces[last]!;
+    if (this.length - this.#starts[last]! + bytes.length + paddingBytes > length) {
+      const size = Math.max(bytes.length + paddingBytes, 2 * length);
+      last = this.pieces.push(new Uint8Array(size)) - 1;
+      this.#starts.push(this.length);
     }
-    this.#bytes.set(bytes, this.length);
-    this.length = end;
+    this.pieces[last]!.set(bytes, this.length - this.#starts[last]!);
+    this.length += bytes.length;
+    return last;
   }
 
-  slice(from: number, to: number): Uint8Array {
-    return this.#bytes.subarray(from, to);
+  slice(piece: number, from: number, to: number): Uint8Array {
+    const start = this.#starts[piece]!;
+    return this.pieces[piece]!.subarray(from - start, to - start);
   }
 
-  /** All, with padding behind; gone with the next one that is added. */
+  /** The first piece, with padding behind. */
   padded(): Uint8Array {
-    return this.#bytes.subarray(0, this.length + paddingBytes);
+    return this.pieces[0]!.subarray(0, this.length + paddingBytes);
   }
 }
 
@@ -203,8 +246,7 @@ export function mergeLogPartials(plan: LogPlan, partials: readonly LogPartial[])
   const labels = new LabelSets();
   const all = new RowStore();
   for (const partial of partials) addRows(all, partial, labels);
-  const rows = new RowStore();
-  for (const at of thin(plan, all).subarray(0, plan.limit)) rows.push(all.place(at), all.line(at));
+  const rows = all.moved(thin(plan, all).subarray(0, plan.limit), (set) => set);
   return {
     kind: "streams",
     rowCount: rows.count,

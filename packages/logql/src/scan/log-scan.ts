@@ -268,21 +268,16 @@ class BestRows {
   }
 
   #keep(order: Uint32Array): void {
-    let lineBytes = 0;
-    for (const at of order) lineBytes += this.#store.lineBytes(at);
-    const store = new RowStore(order.length, lineBytes);
     const labels: (NotedLabels | RowLabels)[] = [];
     const renumbered = new Map<number, number>();
-    for (const at of order) {
-      const place = this.#store.place(at);
-      let labelSet = renumbered.get(place.labelSet);
+    this.#store = this.#store.moved(order, (noted) => {
+      let labelSet = renumbered.get(noted);
       if (labelSet === undefined) {
-        labelSet = labels.push(this.#labels[place.labelSet]!) - 1;
-        renumbered.set(place.labelSet, labelSet);
+        labelSet = labels.push(this.#labels[noted]!) - 1;
+        renumbered.set(noted, labelSet);
       }
-      store.push({ ...place, labelSet }, this.#store.line(at));
-    }
-    this.#store = store;
+      return labelSet;
+    });
     this.#labels = labels;
   }
 }

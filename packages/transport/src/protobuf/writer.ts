@@ -1,4 +1,4 @@
-import { internal } from "@skald/model";
+import { internal, takesMemory } from "@skald/model";
 
 const initialBytes = 256;
 /** Memory that messages are written in, one at a time: most are copied out of it smaller than they were guessed. */
@@ -34,9 +34,8 @@ export class ProtoWriter {
       this.#bytes = noBytes;
       return own;
     }
-    const { buffer } = bytes;
-    const isFull = this.#at === buffer.byteLength;
-    return new Uint8Array(isFull ? buffer : buffer.slice(0, this.#at));
+    const written = new Uint8Array(bytes.buffer, 0, this.#at);
+    return takesMemory(written) ? written : written.slice();
   }
 
   tag(field: number, wire: number): void {
