@@ -33,12 +33,15 @@ export {
   findingsBytes,
   findingsKey,
 } from "./scan/findings.js";
-export { joinLines, lineAt, lineMemory, linesOf } from "./scan/found-lines.js";
 export {
   compareRows,
   groupLogRows,
+  joinLines,
   joinLogResults,
   type LogPartial,
+  lineAt,
+  lineMemory,
+  linesOf,
   mergeLogPartials,
   type RowPlaces,
   siftRows,

@@ -178,28 +178,3 @@ export interface SegmentRef {
 export type SegmentLocation =
   | { readonly kind: "file"; readonly path: string; readonly instance?: string }
   | { readonly kind: "object"; readonly key: string };
-
-/** What newer versions of JavaScript have. */
-interface Transferable {
-  readonly transfer?: (byteLength: number) => unknown;
-}
-
-/** To give less back makes ordinary queries a tenth dearer. Reads from connections and pools of buffers are smaller. */
-const minLargeBytes = 4 * 1024 * 1024;
-
-/**
- * Gives the memory of an array back at once if there is much of it, because a thread collects garbage late. All that lies in that
- * memory is empty then.
- */
-export function freeBytes({ buffer }: Uint8Array): void {
-  if (buffer.byteLength >= minLargeBytes) (buffer as Transferable).transfer?.(0);
-}
-
-/** The part of its memory that a large array must take to keep all of it. */
-const mostOfMemory = 7 / 8;
-
-/** Whether an array takes all of its memory, or is large and takes most: then it shares it with no other, and a copy would gain nothing. */
-export function takesMemory({ byteLength, buffer }: Uint8Array): boolean {
-  const isLarge = byteLength >= minLargeBytes;
-  return byteLength >= buffer.byteLength * (isLarge ? mostOfMemory : 1);
-}

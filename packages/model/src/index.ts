@@ -1,3 +1,4 @@
+export * from "./arrays.js";
 export * from "./batch.js";
 export * from "./block.js";
 export * from "./errors.js";
@@ -14,7 +15,6 @@ export {
 } from "./needles.js";
 export { compileRegex, compileReplacement, type Regex, type RegexMatch } from "./regex.js";
 export { parseRegex, type RegexNode } from "./regex-syntax.js";
-export * from "./search.js";
 export * from "./stats.js";
 export * from "./text.js";
 export * from "./time.js";

@@ -19,7 +19,6 @@ import {
   SlotsMissing,
 } from "@skald/storage";
 import { blocksWithin } from "./dedup/minute-digests.js";
-import { foundBlocks } from "./scans/found-blocks.js";
 import { lookOf } from "./scans/matches.js";
 import { MetricScans, measureScan, uncounted } from "./scans/metric.js";
 import { cutBlocks, wholeRows } from "./scans/volumes.js";
@@ -30,6 +29,7 @@ import {
   readsLines,
   type ScanContext,
 } from "./source/block-reader.js";
+import { foundBlocks } from "./source/cache.js";
 import { numberMinutes, streamKey } from "./source/row-mask.js";
 import type { OpenSource, Source } from "./source/source.js";
 import { byBestTime, candidatesOf, flagsOf, rangeOf, viewOf } from "./source/view.js";

@@ -8,8 +8,7 @@ import { parseQuery } from "../syntax/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { type Layout, runQuery } from "../testing/run-query.js";
 import { streamKey } from "./block-selection.js";
-import { lineAt } from "./found-lines.js";
-import { groupLogRows } from "./log-rows.js";
+import { groupLogRows, lineAt } from "./log-rows.js";
 
 const second = 1_000_000_000n;
 const t0 = 1_700_006_400n * second - 5n * second;

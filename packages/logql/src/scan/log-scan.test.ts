@@ -3,8 +3,7 @@ import type { LogPlan, QueryParams } from "../plan/plan.js";
 import { planQuery } from "../plan/planner.js";
 import { parseQuery } from "../syntax/parser.js";
 import { makeBlock } from "../testing/memory-block.js";
-import { lineAt } from "./found-lines.js";
-import { mergeLogPartials, timestampNs } from "./log-rows.js";
+import { lineAt, mergeLogPartials, timestampNs } from "./log-rows.js";
 import { startLogScan } from "./log-scan.js";
 
 const t0 = 1_700_006_400_000_000_000n;

@@ -12,7 +12,7 @@ import {
 import { parseScript, type Script, type ScriptEval } from "@skald/testkit";
 import { formatSample } from "../go/numbers.js";
 import type { LogResult, QueryResult } from "../plan/plan.js";
-import { lineAt } from "../scan/found-lines.js";
+import { lineAt } from "../scan/log-rows.js";
 import { parseQuery } from "../syntax/parser.js";
 import type { PlainRow } from "./memory-block.js";
 import { type Layout, oneSource, runQuery } from "./run-query.js";

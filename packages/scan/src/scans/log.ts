@@ -10,6 +10,7 @@ import {
 import type { Block, ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader, factsOf, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
+import { type FoundBlocks, foundBlocks } from "../source/cache.js";
 import { countWithin } from "../source/row-mask.js";
 import type { OpenSource } from "../source/source.js";
 import {
@@ -23,7 +24,6 @@ import {
   startStats,
   viewOf,
 } from "../source/view.js";
-import { type FoundBlocks, foundBlocks } from "./found-blocks.js";
 
 /** The sequence number of a row is its source's number times this, plus its block. */
 const maxBlocksPerSource = 2 ** 24;

@@ -18,6 +18,7 @@ import {
   readsLines,
   type ScanContext,
 } from "../source/block-reader.js";
+import { type FoundBlocks, foundBlocks } from "../source/cache.js";
 import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
@@ -32,7 +33,6 @@ import {
   viewOf,
   withoutRefused,
 } from "../source/view.js";
-import { type FoundBlocks, foundBlocks } from "./found-blocks.js";
 
 /** Runs a metric leaf over sources: first the runs that headers can count, then block by block. */
 export function scanMetric(

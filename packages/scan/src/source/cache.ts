@@ -1,5 +1,6 @@
-import type { Findings } from "@skald/logql";
-import { errorCodeOf, type SegmentRef } from "@skald/model";
+import type { ScanPlan, ScanSource } from "@skald/contracts";
+import { type Findings, FindingsWriter, FoundBlock, findingsKey } from "@skald/logql";
+import { errorCodeOf, type RunTable, type SegmentRef } from "@skald/model";
 import {
   corruptSegmentOf,
   type IndexImage,
@@ -11,7 +12,9 @@ import {
   openSegmentFile,
   type Segment,
 } from "@skald/storage";
+import type { ScanContext } from "./block-reader.js";
 import { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
+import type { Candidate } from "./view.js";
 
 /** The decoded index of a segment in shared memory, under the place of the segment. */
 export interface OpenedImage {
@@ -222,4 +225,42 @@ export function placeOf({ location }: SegmentRef): string {
 /** Memory of a decoded index, and of the objects that a thread makes from it once it has read every block. */
 function sizeOfIndex({ image, blockCount }: Segment): number {
   return 16 * 1024 + image.byteLength + blockCount * 1000;
+}
+
+/** The findings of a source; undefined where rows may still be added, or have a label that a query gives them. */
+export function foundBlocks(
+  plan: ScanPlan,
+  { ref, tenantLabel }: ScanSource<LocalRef & Pick<ImagedRef, "findings">>,
+): FoundBlocks | undefined {
+  if (ref.kind === "head" || tenantLabel !== undefined || findingsKey(plan) === undefined)
+    return undefined;
+  return new FoundBlocks(ref);
+}
+
+/** What is known of the blocks of a segment for the stages of a scan, and what the scan finds. */
+export class FoundBlocks {
+  readonly blocks = new Map<number, FoundBlock>();
+  readonly writer = new FindingsWriter();
+  readonly #ref: SegmentRef;
+
+  constructor(ref: Pick<ImagedRef, "findings"> & SegmentRef) {
+    this.#ref = ref;
+    for (const findings of ref.findings ?? []) {
+      findings.blocks.forEach((block, at) => {
+        this.blocks.set(block, new FoundBlock(findings, at));
+      });
+    }
+  }
+
+  /** Whether no row of a candidate passes the stages. */
+  refuses({ block, runs }: Candidate, { rowStart }: RunTable): boolean {
+    const found = this.blocks.get(block);
+    if (found === undefined) return false;
+    return runs.every((run) => found.refuses(rowStart[run]!, rowStart[run + 1]!));
+  }
+
+  give({ onFindings }: ScanContext): void {
+    const findings = this.writer.finish();
+    if (findings !== undefined) onFindings?.(placeOf(this.#ref), findings);
+  }
 }

@@ -1,8 +1,7 @@
 import { expect, it } from "@jest/globals";
 import type { BytesColumn } from "@skald/model";
 import type { FoundLines, LogResult } from "../plan/plan.js";
-import { joinLines, lineAt, linesOf } from "./found-lines.js";
-import { joinLogResults } from "./log-rows.js";
+import { joinLines, joinLogResults, lineAt, linesOf } from "./log-rows.js";
 
 const columnOf = (...texts: string[]): BytesColumn => {
   let end = 0;
