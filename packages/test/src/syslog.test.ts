@@ -310,6 +310,8 @@ it("stores what it accepted before it ends", async () => {
   const { text, count } = linesOf("last", 1024 * 1024);
   const socket = await open(portsOf(first).tcp);
   socket.on("error", () => undefined);
+  // The kernel takes connections, and what they send, before the server accepts them.
+  await waitFor(async () => (await readMetric(first.url, "loki_syslog_connections")) >= 1);
   await send(socket, text);
   // A peer that closes at once when it is asked to.
   expect(await first.kill("SIGTERM")).toBe(0);
