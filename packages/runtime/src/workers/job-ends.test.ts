@@ -101,7 +101,7 @@ describe("cancelling", () => {
     expect(flag[0]).toBe(0);
   });
 
-  it("leaves alone what a thread is told", async () => {
+  it("runs a job that is sent to every thread, which nobody can cancel", async () => {
     const pool = makePool();
     await pool.run("double", { n: 1 }, now);
     const flag = new Int32Array(new SharedArrayBuffer(8));

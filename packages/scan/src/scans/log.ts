@@ -117,8 +117,8 @@ interface Narrowed extends Candidate {
 
 /**
  * The candidates without those that columns of fields rule out, in stretches: columns are read for one stretch, then the lines of what is
- * left of it. Blocks of which it was found before are not asked. A stretch is twice as long as the one before, because the scan may end early, and because each costs a
- * request where pages are not on this machine. Where most rows pass, columns are not asked any more.
+ * left of it. A stretch is twice as long as the one before, because the scan may end early, and because each costs a request where
+ * pages are not on this machine. Where most rows pass, columns are not asked any more; where findings know a block, they never are.
  */
 function* narrowed(
   view: SourceView,
