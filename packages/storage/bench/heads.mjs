@@ -159,7 +159,7 @@ function makeBlock(list, numbers, baseNs) {
   );
   columns.set("detected_level", {
     kind: "dictionary",
-    dictionary: ["", "unknown", "info", "error"],
+    dictionary: levels,
     codes: Uint8Array.from(list, (row) => (row.line.includes("error") ? 3 : 2)),
   });
   const starts = list.flatMap((row, i) => (row.text === list[i - 1]?.text ? [] : [i]));
@@ -182,6 +182,8 @@ function makeBlock(list, numbers, baseNs) {
     metadata: (name) => columns.get(name),
   };
 }
+
+const levels = bytesColumn(["", "unknown", "info", "error"].map((level) => Buffer.from(level)));
 
 function bytesColumn(values) {
   const offsets = new Uint32Array(values.length + 1);
