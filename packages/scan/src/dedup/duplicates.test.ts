@@ -15,6 +15,7 @@ import {
   testDayNs,
 } from "../testing/sources.js";
 import { findShared } from "./shared-rows.js";
+import { metadataText } from "./tied-rows.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);
@@ -55,11 +56,7 @@ function describeRows(
       const run = block.runs.rowStart.findLastIndex((start) => start <= at);
       const { bytes, offsets } = block.lines();
       const line = Buffer.from(bytes.subarray(offsets[at], offsets[at + 1])).toString();
-      const trace = block.metadata("trace");
-      const value =
-        trace?.kind === "bytes"
-          ? Buffer.from(trace.bytes.subarray(trace.offsets[at], trace.offsets[at + 1])).toString()
-          : "";
+      const value = metadataText(block.metadata("trace"), at);
       texts.push(
         `${source.streams.text(block.runs.stream[run]!)} ${block.timestamps()[at]} ${line} ${value}`.trim(),
       );

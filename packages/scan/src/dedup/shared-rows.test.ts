@@ -8,6 +8,7 @@ import type { Source } from "../source/source.js";
 import { countReads } from "../testing/scans.js";
 import { makeDirectory, makeSegment, row, type SourceRow, testDayNs } from "../testing/sources.js";
 import { findShared } from "./shared-rows.js";
+import { metadataText } from "./tied-rows.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);
@@ -49,11 +50,7 @@ function namedOf(sources: readonly Source[], masks: ReturnType<typeof findShared
       return [...rows[b]!].map((at) => {
         const run = block.runs.rowStart.findLastIndex((start) => start <= at);
         const text = source.streams.text(block.runs.stream[run]!);
-        const trace = block.metadata("trace");
-        const value =
-          trace?.kind === "bytes"
-            ? Buffer.from(trace.bytes.subarray(trace.offsets[at], trace.offsets[at + 1]))
-            : "";
+        const value = metadataText(block.metadata("trace"), at);
         const line = Buffer.from(bytes.subarray(offsets[at], offsets[at + 1]));
         return `${text} ${source.baseNs + BigInt(block.timestamps()[at]!)} ${line} ${value}`;
       });

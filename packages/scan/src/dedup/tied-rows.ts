@@ -326,8 +326,8 @@ function valueAt({ bytes, offsets }: BytesColumn, row: number): Uint8Array {
   return bytes.subarray(offsets[row], offsets[row + 1]);
 }
 
-/** Bytes as latin1: only equality matters. */
-function metadataText(column: MetadataColumn | undefined, row: number): string {
+/** The value of a row, as latin1: only equality matters. */
+export function metadataText(column: MetadataColumn | undefined, row: number): string {
   if (column === undefined) return "";
   const isCoded = column.kind === "dictionary";
   const value = isCoded ? valueAt(column.dictionary, column.codes[row]!) : valueAt(column, row);

@@ -189,10 +189,13 @@ function metadataOffsetsOf(source: Source, read: Block, block: number): Float64A
   const sums = new Float64Array(read.rowCount + 1);
   for (const name of names) {
     const column = read.metadata(name);
-    if (column?.kind !== "bytes") continue;
+    if (column === undefined) continue;
+    const codes = column.kind === "dictionary" ? column.codes : undefined;
+    const { offsets } = column.kind === "dictionary" ? column.dictionary : column;
     const nameBytes = Buffer.byteLength(name);
     for (let row = 0; row < read.rowCount; row++) {
-      const length = column.offsets[row + 1]! - column.offsets[row]!;
+      const at = codes === undefined ? row : codes[row]!;
+      const length = offsets[at + 1]! - offsets[at]!;
       if (length > 0) sums[row + 1]! += nameBytes + length;
     }
   }

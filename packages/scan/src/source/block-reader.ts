@@ -1,5 +1,5 @@
 import type { BlockStreams, ColumnNeeds, Findings } from "@skald/logql";
-import { type Block, type BytesColumn, type MetadataColumn, paddingBytes } from "@skald/model";
+import { type Block, paddingBytes } from "@skald/model";
 import {
   type BlockRange,
   type ColumnSelection,
@@ -103,8 +103,7 @@ export class BlockReader {
     this.#fetched.delete(block);
     fetched.left--;
     if (fetched.left === 0) this.#buffers.push(...fetched.buffers);
-    const read = this.#source.block(block, fetched.pages, this.#recording(this.#buffers));
-    return this.#source.kind === "segment" ? withLazyMetadata(read) : read;
+    return this.#source.block(block, fetched.pages, this.#recording(this.#buffers));
   }
 
   /** Whether the scan needs the lines of a block. */
@@ -175,54 +174,6 @@ export class BlockReader {
         return buffer;
       },
     };
-  }
-}
-
-/**
- * The same sealed block with columns of metadata that are read on first use. A scan names the columns of every block, but its filters
- * often leave no row of the block.
- */
-export function withLazyMetadata(block: Block): Block {
-  const columns = new Map<string, MetadataColumn>();
-  let names: ReadonlySet<string> | undefined;
-  return {
-    baseNs: block.baseNs,
-    rowCount: block.rowCount,
-    runs: block.runs,
-    facts: block.facts,
-    ...(block.field === undefined ? {} : { field: block.field }),
-    timestamps: block.timestamps,
-    lines: block.lines,
-    metadataNames: block.metadataNames,
-    metadata(name) {
-      const known = columns.get(name);
-      if (known !== undefined) return known;
-      names ??= new Set(block.metadataNames());
-      if (!names.has(name)) return undefined;
-      const column = new LazyColumn(() => block.metadata(name) as MetadataColumn & BytesColumn);
-      columns.set(name, column);
-      return column;
-    },
-  };
-}
-
-class LazyColumn implements BytesColumn {
-  readonly kind = "bytes";
-  readonly #read: () => BytesColumn;
-  #column: BytesColumn | undefined;
-
-  constructor(read: () => BytesColumn) {
-    this.#read = read;
-  }
-
-  get bytes(): Uint8Array {
-    this.#column ??= this.#read();
-    return this.#column.bytes;
-  }
-
-  get offsets(): Uint32Array {
-    this.#column ??= this.#read();
-    return this.#column.offsets;
   }
 }
 

@@ -264,7 +264,7 @@ function pairsOf(block: PairedBlock): MetadataPairs {
 /** For a block that has columns only. */
 function pairsOfColumns(block: PairedBlock): MetadataPairs {
   const names = block.metadataNames().filter((name) => name !== detectedLevelName);
-  const columns = names.map((name) => block.metadata(name) as BytesColumn);
+  const columns = names.map((name) => asBytes(block.metadata(name)!));
   const start = new Uint32Array(block.rowCount + 1);
   const name: number[] = [];
   const offsets: number[] = [0];

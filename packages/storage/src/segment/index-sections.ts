@@ -78,6 +78,8 @@ export const section = {
   fieldDictionaries: 60,
   fieldDictionaryCrcs: 61,
   fieldKeys: 62,
+  pageDictionaries: 63,
+  pageDictionaryCrcs: 64,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

@@ -147,6 +147,38 @@ it("does not say that rows are sorted by label where the texts of streams have a
   }
 });
 
+it("has dictionaries of metadata with few values", async () => {
+  const path = join(directory, "dictionaries.parquet");
+  sealSegment({ tenant: "t", id: "s", path, heads: [headOf([mixedRows(700)])] });
+  const chunks = await query(
+    `SELECT path_in_schema AS name, encodings FROM parquet_metadata('${path}') WHERE starts_with(path_in_schema, 'metadata,') ORDER BY 1`,
+  );
+  expect(chunks).toEqual([
+    { name: "metadata, detected_level", encodings: "PLAIN, RLE, RLE_DICTIONARY" },
+    { name: "metadata, trace_id", encodings: "RLE, DELTA_LENGTH_BYTE_ARRAY" },
+    { name: "metadata, user", encodings: "RLE, DELTA_LENGTH_BYTE_ARRAY" },
+  ]);
+});
+
+it.each([
+  ["few", 2],
+  ["many", 100],
+])("says that a column of %s values is plain bytes when one is not UTF-8", async (name, values) => {
+  const path = join(directory, `${name}.parquet`);
+  const rows = Array.from({ length: 100 }, (_, i) => {
+    return { labels: {}, time: i, line: "", metadata: { odd: `v${i % values}`, even: "ü" } };
+  });
+  const head = headOf([rows]);
+  const odd = head.blocks[0]?.metadata("odd");
+  if (odd?.kind !== "bytes") throw new Error("other column");
+  odd.bytes[0] = 0xff;
+  sealSegment({ tenant: "t", id: "s", path, heads: [head] });
+  const [row] = await query(
+    `SELECT typeof(metadata.odd) AS odd, typeof(metadata.even) AS even FROM '${path}' LIMIT 1`,
+  );
+  expect(row).toEqual({ odd: "BLOB", even: "VARCHAR" });
+});
+
 it("leaves out bounds of long values", async () => {
   const path = join(directory, "long.parquet");
   const rows = ["x".repeat(70), "a"].map((v, time) => ({

@@ -5,9 +5,11 @@ import {
   paddingBytes,
 } from "@skald/model";
 
-/** The values of a column row by row. */
+/** The values of a column row by row, read by now. */
 export function asBytes(column: MetadataColumn): BytesColumn {
-  return column.kind === "bytes" ? column : spread(column);
+  if (column.kind === "dictionary") return spread(column);
+  const { bytes, offsets } = column;
+  return { bytes, offsets };
 }
 
 /** The values that codes stand for, one behind the other. */

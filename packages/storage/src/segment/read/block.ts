@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import {
   type Block,
   type BytesColumn,
+  type DictionaryColumn,
   firstIndex,
   internal,
   type MetadataColumn,
@@ -37,7 +38,7 @@ interface StoredBlock {
   guard<T>(read: () => T): T;
 }
 
-/** A sealed block: each column is read, checked and decoded when first asked for, and then kept. */
+/** A sealed block: each column is read, checked and decoded when its values are first asked for, and then kept. */
 export function segmentBlock(stored: StoredBlock): Block {
   const { index, rowCount, block, guard } = stored;
   const page = (column: number) => stored.reader.page(column, block, stored);
@@ -49,29 +50,35 @@ export function segmentBlock(stored: StoredBlock): Block {
 
   function metadataColumn(name: string): MetadataColumn | undefined {
     const ownColumn = index.metadataNames.indexOf(name);
-    if (ownColumn >= 0) {
-      const column = firstMetadataColumn + ownColumn;
-      if (index.pages(column).values[block] === 0) return undefined;
-      return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
-    }
+    if (ownColumn >= 0) return textColumn(firstMetadataColumn + ownColumn);
     const more = index.more();
     const number = more.numberOf(name);
     const place = number === undefined ? -1 : placeAmong(more.ofBlock(block), number);
     if (place < 0) return undefined;
-    pairs ??= readPairs(page, index, block, rowCount);
-    return { kind: "bytes", ...pairColumn(pairs, place, rowCount) };
+    return new LazyBytes(() =>
+      guard(() => {
+        pairs ??= readPairs(page, index, block, rowCount);
+        return pairColumn(pairs, place, rowCount);
+      }),
+    );
   }
 
   function fieldColumn(name: string): MetadataColumn | undefined {
     const field = index.fieldNames().indexOf(name);
-    const column = index.columnCount + field;
-    if (field < 0) return undefined;
+    return field < 0 ? undefined : textColumn(index.columnCount + field);
+  }
+
+  function textColumn(column: number): MetadataColumn | undefined {
     if (index.pages(column).values[block] === 0) return undefined;
     const place = index.dictionaryOf(column, block);
-    if (place === undefined) return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
-    const dictionary = stored.reader.dictionary(column, place, stored);
-    const codes = decodeCodes(page(column), rowCount, place.valueCount);
-    return { kind: "dictionary", dictionary, codes };
+    if (place === undefined)
+      return new LazyBytes(() => guard(() => nullableColumn(page(column), rowCount)));
+    return new LazyCodes(() =>
+      guard(() => ({
+        dictionary: stored.reader.dictionary(column, place, stored),
+        codes: decodeCodes(page(column), rowCount, place.valueCount),
+      })),
+    );
   }
 
   return {
@@ -103,6 +110,48 @@ export function segmentBlock(stored: StoredBlock): Block {
     },
     field: (name) => guard(() => fieldColumn(name)),
   };
+}
+
+/** A column of values that is read on first use: a scan names the columns of every block, but its filters often leave no row of it. */
+class LazyBytes implements BytesColumn {
+  readonly kind = "bytes";
+  readonly #read: () => BytesColumn;
+  #column: BytesColumn | undefined;
+
+  constructor(read: () => BytesColumn) {
+    this.#read = read;
+  }
+
+  get bytes(): Uint8Array {
+    this.#column ??= this.#read();
+    return this.#column.bytes;
+  }
+
+  get offsets(): Uint32Array {
+    this.#column ??= this.#read();
+    return this.#column.offsets;
+  }
+}
+
+/** The same for a column of codes. */
+class LazyCodes implements DictionaryColumn {
+  readonly kind = "dictionary";
+  readonly #read: () => DictionaryColumn;
+  #column: DictionaryColumn | undefined;
+
+  constructor(read: () => DictionaryColumn) {
+    this.#read = read;
+  }
+
+  get dictionary(): BytesColumn {
+    this.#column ??= this.#read();
+    return this.#column.dictionary;
+  }
+
+  get codes(): DictionaryColumn["codes"] {
+    this.#column ??= this.#read();
+    return this.#column.codes;
+  }
 }
 
 /** Spreads the values of a page over the rows: a null is an empty value. */

@@ -25,7 +25,7 @@ interface ColumnPages {
   readonly values: Float64Array;
   readonly crcs: Uint32Array;
   /** Of a column whose pages may have codes, by block: the dictionary of its row group, if it has one. */
-  readonly dictionaries?: readonly (DictionaryPlace | undefined)[];
+  readonly dictionaries: readonly (DictionaryPlace | undefined)[] | undefined;
 }
 
 /** Numbers of the columns that have a page per block. Those of metadata follow; the last two are the map's. */
@@ -272,18 +272,19 @@ export class SegmentIndex {
       rawBytes: numbers(ids.rawBytes),
       values: numbers(ids.values),
       crcs: this.#sections.words(ids.crcs, ordinal),
-      ...(isField ? this.#readDictionaries(ordinal, columns, chunks) : {}),
+      dictionaries: this.#readDictionaries(ids, ordinal, columns, chunks),
     };
   }
 
   #readDictionaries(
+    ids: typeof pageSections | typeof fieldSections,
     ordinal: number,
     columns: number,
     chunks: Float64Array,
-  ): Pick<ColumnPages, "dictionaries"> {
-    if (!this.#sections.has(section.fieldDictionaries, ordinal)) return {};
-    const numbers = this.#sections.numbers(section.fieldDictionaries, ordinal);
-    const crcs = this.#sections.words(section.fieldDictionaryCrcs, ordinal);
+  ): ColumnPages["dictionaries"] {
+    if (!this.#sections.has(ids.dictionaries, ordinal)) return undefined;
+    const numbers = this.#sections.numbers(ids.dictionaries, ordinal);
+    const crcs = this.#sections.words(ids.dictionaryCrcs, ordinal);
     const dictionaries: (DictionaryPlace | undefined)[] = [];
     for (let group = 0; group < this.groupBlocks.length; group++) {
       const [valueCount = 0, storedBytes = 0, rawBytes = 0] = numbers.subarray(group * 3);
@@ -294,7 +295,7 @@ export class SegmentIndex {
       for (let left = this.groupBlocks[group]!; left > 0; left--)
         dictionaries.push(valueCount === 0 ? undefined : place);
     }
-    return { dictionaries };
+    return dictionaries;
   }
 }
 
@@ -306,6 +307,8 @@ const pageSections = {
   rawBytes: section.pageRawBytes,
   values: section.pageValues,
   crcs: section.pageCrcs,
+  dictionaries: section.pageDictionaries,
+  dictionaryCrcs: section.pageDictionaryCrcs,
 } as const;
 
 const fieldSections = {
@@ -316,6 +319,8 @@ const fieldSections = {
   rawBytes: section.fieldRawBytes,
   values: section.fieldValues,
   crcs: section.fieldCrcs,
+  dictionaries: section.fieldDictionaries,
+  dictionaryCrcs: section.fieldDictionaryCrcs,
 } as const;
 
 /** Makes a value when it is first asked for, and keeps it. */

@@ -23,6 +23,7 @@ import {
 import { zstd } from "../../zstd.js";
 import { bytesRange, objectRange } from "../range-reader.js";
 import type { Segment } from "../segment.js";
+import { asBytes } from "../spread.js";
 import { openSegment, openSegmentAsync, openSegmentFile } from "./reader.js";
 
 const identity = { id: "s", tenant: "t" };
@@ -208,6 +209,29 @@ describe("an opened segment", () => {
   });
 });
 
+it("reads a column of metadata when its values are first asked for, once", () => {
+  const file = bytesRange("s", small);
+  const reads: number[] = [];
+  const read: typeof file.read = (offset, length) => {
+    reads.push(offset);
+    return file.read(offset, length);
+  };
+  const block = openSegment({ ...file, read }, identity).block(0);
+  // A column of values, one of codes, and one of the map.
+  for (const name of ["trace_id", "detected_level", "Trace_id"]) {
+    reads.length = 0;
+    const column = block.metadata(name)!;
+    expect([name, block.metadata(name) === column, reads.length]).toEqual([name, true, 0]);
+    const { offsets } = asBytes(column);
+    expect(offsets.at(-1)).toBeGreaterThan(0);
+    expect(reads.length).toBeGreaterThan(0);
+    reads.length = 0;
+    expect(asBytes(column).offsets).toEqual(offsets);
+    expect(reads).toEqual([]);
+  }
+  expect(block.metadata("span")).toBeUndefined();
+});
+
 const all = { timestamps: true, lines: true, metadata: "all" } as const;
 
 describe("a damaged file", () => {
@@ -266,7 +290,7 @@ describe("a damaged file", () => {
     const columns: [string, () => unknown][] = [
       ["timestamp", () => segment.block(0).timestamps()],
       ["line", () => segment.block(0).lines()],
-      ["metadata.trace_id", () => segment.block(0).metadata("trace_id")],
+      ["metadata.trace_id", () => asBytes(segment.block(0).metadata("trace_id")!)],
     ];
     const good = columns.map(([, read]) => read());
     const met = new Map<string, number>();

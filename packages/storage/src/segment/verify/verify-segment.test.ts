@@ -13,6 +13,7 @@ const names = [
   "-marks",
   "-bounds",
   "-codes",
+  "-texts",
 ].map((name) => `segment-v1${name}.parquet`);
 
 function verify(bytes: Uint8Array): SegmentCheck {

@@ -138,7 +138,7 @@ export class BytesColumnWriter {
 }
 
 /** True when each value is UTF-8 by itself; the values lie one behind the other in `bytes`. */
-function areUtf8(bytes: Uint8Array, lengths: Uint32Array, count: number): boolean {
+export function areUtf8(bytes: Uint8Array, lengths: ArrayLike<number>, count: number): boolean {
   if (!isUtf8(bytes)) return false;
   // The whole is valid, so a value is cut inside a character only if the next begins with its continuation.
   let at = 0;

@@ -200,7 +200,7 @@ describe("columns of fields", () => {
     ]);
   });
 
-  it.each(["fields", "bounds", "codes"])("of the golden file with %s are read", (name) => {
+  it.each(["fields", "bounds", "codes", "texts"])("of the golden file with %s are read", (name) => {
     const file = goldenPath(`segment-v1-${name}.parquet`);
     const segment = openAt(file, golden);
     expect(rowsOf(segment)).toHaveLength(goldenFieldRows().length);
@@ -208,7 +208,10 @@ describe("columns of fields", () => {
     expect(valuesOf(segment, "took").slice(38, 42)).toEqual(["", "", "40ms", "41ms"]);
     expect(valuesOf(segment, "http_status").slice(5, 9)).toEqual(["201", "200", undefined, "200"]);
     expect(damageOf(file)).toEqual([]);
-    expect(segment.block(0).field?.("level")?.kind).toBe(name === "codes" ? "dictionary" : "bytes");
+    const kindOf = (isCoded: boolean) => (isCoded ? "dictionary" : "bytes");
+    expect(segment.block(0).field?.("level")?.kind).toBe(kindOf(["codes", "texts"].includes(name)));
+    const user = name === "fields" ? undefined : kindOf(name === "texts");
+    expect(segment.block(0).metadata("user")?.kind).toBe(user);
   });
 
   it("are in no file that is older", () => {
@@ -250,7 +253,7 @@ describe("columns of fields", () => {
     expect(at).toBeGreaterThan(0);
     file[at + 4]! ^= 1;
     const segment = openSegment(bytesRange("damaged", file), identity);
-    expect(() => segment.block(0).field?.("level")).toThrow(
+    expect(() => asBytes(segment.block(0).field!("level")!)).toThrow(
       /the dictionary of fields.level, at byte \d+ does not match its checksum/,
     );
   });

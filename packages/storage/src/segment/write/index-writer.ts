@@ -48,6 +48,8 @@ const pageSections = {
   rawBytes: section.pageRawBytes,
   valueCount: section.pageValues,
   crc: section.pageCrcs,
+  dictionaries: section.pageDictionaries,
+  dictionaryCrcs: section.pageDictionaryCrcs,
 } as const;
 
 /** The same for the columns of fields. */
@@ -58,6 +60,8 @@ const fieldSections = {
   rawBytes: section.fieldRawBytes,
   valueCount: section.fieldValues,
   crc: section.fieldCrcs,
+  dictionaries: section.fieldDictionaries,
+  dictionaryCrcs: section.fieldDictionaryCrcs,
 } as const;
 
 /** Collects the own index of a segment while its blocks are written. */
@@ -160,7 +164,7 @@ export class SegmentIndexWriter {
     if (fields.names.length > 0) {
       sections.numbers(section.fieldOffsets, offsetsOf(this.#fieldGroups));
       writePages(sections, this.#fieldGroups, fieldSections);
-      writeDictionaries(sections, this.#fieldGroups);
+      writeDictionaries(sections, this.#fieldGroups, fieldSections);
     }
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
@@ -173,21 +177,21 @@ export class SegmentIndexWriter {
     sections.numbers(section.groupBlocks, blocks);
     sections.numbers(section.chunkOffsets, offsetsOf(groups));
     writePages(sections, groups, pageSections);
+    // Section 24 has the dictionary of the map.
+    const columns = groups.map((group) => group.slice(0, -2));
+    writeDictionaries(sections, columns, pageSections);
   }
 }
 
 type Groups = readonly (readonly ChunkSummary[])[];
+type PageSections = typeof pageSections | typeof fieldSections;
 
 /** Where the first data page of each chunk begins. */
 function offsetsOf(groups: Groups): number[] {
   return groups.flat().map((chunk) => chunk.offset + chunk.dictionaryBytes);
 }
 
-function writePages(
-  sections: SectionWriter,
-  groups: Groups,
-  ids: typeof pageSections | typeof fieldSections,
-): void {
+function writePages(sections: SectionWriter, groups: Groups, ids: PageSections): void {
   for (let column = 0; column < (groups[0]?.length ?? 0); column++) {
     const pages = groups.flatMap((group) => group[column]?.pages ?? []);
     for (const fact of pageFacts) {
@@ -199,14 +203,15 @@ function writePages(
   }
 }
 
-/** Where the dictionaries of fields are: they end where the first data page of their chunk begins. */
-function writeDictionaries(sections: SectionWriter, groups: Groups): void {
+/** Where the dictionaries of columns are: they end where the first data page of their chunk begins. */
+function writeDictionaries(sections: SectionWriter, groups: Groups, ids: PageSections): void {
   for (let column = 0; column < (groups[0]?.length ?? 0); column++) {
     const all = groups.map((group) => group[column]?.dictionary ?? noDictionary);
+    if (all.every((one) => one === noDictionary)) continue;
     const numbers = all.flatMap((one) => [one.valueCount, one.storedBytes, one.rawBytes]);
-    sections.numbers(section.fieldDictionaries, numbers, column);
+    sections.numbers(ids.dictionaries, numbers, column);
     const crcs = all.map(({ crc }) => crc);
-    sections.words(section.fieldDictionaryCrcs, crcs, column);
+    sections.words(ids.dictionaryCrcs, crcs, column);
   }
 }
 

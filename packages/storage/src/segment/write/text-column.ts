@@ -6,11 +6,9 @@ import { encoding } from "../../parquet/format.js";
 import { bitWidth, encodeHybrid, encodeRun } from "../../parquet/hybrid.js";
 import { ValueBounds } from "../../parquet/statistics.js";
 import { spread } from "../spread.js";
-import { BytesColumnWriter } from "./columns.js";
+import { areUtf8, BytesColumnWriter } from "./columns.js";
 import { ValueTable } from "./value-table.js";
 
-/** Level of zstd for values that are in no dictionary: 9 takes twice as long for such short pages, and 2 % fewer bytes. */
-const maxLevel = 6;
 /** With more values than this share of its rows, a dictionary saves nothing. */
 const maxValueShare = 1 / 2;
 
@@ -22,10 +20,10 @@ interface CodedBlock {
 }
 
 /**
- * A column with a field of lines: pages of codes with a dictionary for the row group, or, where the values are too many, pages of
- * values as those of metadata. Holds two bytes a row of the blocks that have the field.
+ * A column of texts, where an empty one is a null: pages of codes with a dictionary for the row group, or, where the values are too
+ * many, pages of values. Holds two bytes a row of the blocks that have values.
  */
-export class FieldColumnWriter {
+export class TextColumnWriter {
   readonly #coded = new ColumnChunk({ dataEncoding: encoding.rleDictionary, level: 0 });
   readonly #plain: BytesColumnWriter;
   readonly #values = new ValueTable();
@@ -38,9 +36,16 @@ export class FieldColumnWriter {
   /** Rows with a value. */
   #valueCount = 0;
   #isPlain = false;
+  #hasUtf8Codes = true;
 
+  /** The level of zstd is for values that are in no dictionary. */
   constructor(level: number) {
-    this.#plain = new BytesColumnWriter({ level: Math.min(level, maxLevel), optional: true });
+    this.#plain = new BytesColumnWriter({ level, optional: true });
+  }
+
+  /** False once some value of a row group was not UTF-8. */
+  get utf8(): boolean {
+    return this.#plain.utf8 && this.#hasUtf8Codes;
   }
 
   /** Adds the rows of a block; an absent column is all nulls. */
@@ -70,6 +75,7 @@ export class FieldColumnWriter {
     const lengths = values.map(({ length }) => length);
     this.#coded.setDictionary(values, false);
     this.#bounds.add(bytes, lengths, count);
+    this.#hasUtf8Codes &&= areUtf8(bytes.subarray(0, offsets[count + 1]), lengths, count);
     return { chunk: this.#coded.seal(), bounds: this.#bounds.bounds };
   }
 
