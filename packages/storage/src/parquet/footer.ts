@@ -38,6 +38,8 @@ export interface ChunkSummary extends Omit<SealedChunk, "parts"> {
   readonly bounds?: Bounds;
   /** True where the column has a column index. */
   readonly indexed: boolean;
+  /** The Bloom filter of its values, with its header, if it has one. */
+  readonly bloom?: Place | undefined;
 }
 
 export interface Bounds {
@@ -53,7 +55,7 @@ interface IndexPlace {
   readonly offset: Place;
 }
 
-interface Place {
+export interface Place {
   readonly offset: number;
   readonly length: number;
 }
@@ -198,6 +200,9 @@ function writeColumn(thrift: ThriftWriter, leaf: Leaf, chunk: ChunkSummary): voi
     thrift.i32(2, stat.encoding);
     thrift.i32(3, stat.count);
   });
+  if (chunk.bloom === undefined) return;
+  thrift.i64(14, chunk.bloom.offset);
+  thrift.i32(15, chunk.bloom.length);
 }
 
 function encodingsOf(leaf: Leaf, chunk: ChunkSummary): number[] {
@@ -223,6 +228,7 @@ export interface ReadChunk {
   readonly storedBytes: number;
   /** Of all pages once decompressed. */
   readonly rawBytes: number;
+  readonly bloom: Place | undefined;
 }
 
 /** Reads the FileMetaData struct of a file that this store wrote. Throws `internal` for any other. */
@@ -241,7 +247,8 @@ export function readFooter(bytes: Uint8Array): ReadFooter {
 
 function readChunk(column: ThriftStruct): ReadChunk {
   const offset = column.int(column.has(11) ? 11 : 9);
-  return { offset, rawBytes: column.int(6), storedBytes: column.int(7) };
+  const bloom = column.has(14) ? { offset: column.int(14), length: column.int(15) } : undefined;
+  return { offset, rawBytes: column.int(6), storedBytes: column.int(7), bloom };
 }
 
 /** Columns of a struct may be null, others may not. */

@@ -222,7 +222,7 @@ export function goldenFieldRows(): Row[] {
   }));
 }
 
-/** The rows of testdata/segment-v1-bounds.parquet, -codes and -texts: the same with metadata. */
+/** The rows of testdata/segment-v1-bounds.parquet, -codes, -texts and -blooms: the same with metadata. */
 function goldenBoundRows(): Row[] {
   return goldenFieldRows().map((row, i) => ({ ...row, metadata: { user: `u${i % 7}` } }));
 }
@@ -280,8 +280,8 @@ export async function writeGolden(directory: string): Promise<void> {
   while (!steps.next().done);
   opened.close();
   // testdata/segment-v1-fields.parquet was written before columns of fields had bounds, segment-v1-bounds.parquet before they had
-  // dictionaries, and segment-v1-codes.parquet before metadata had them
-  const withFields = join(directory, "segment-v1-texts.parquet");
+  // dictionaries, segment-v1-codes.parquet before metadata had them, and segment-v1-texts.parquet before ids had Bloom filters
+  const withFields = join(directory, "segment-v1-blooms.parquet");
   sealSegment({ ...golden, path: withFields, heads: [headOf([goldenBoundRows()], goldenBaseNs)] });
   const source = openSegmentFile({ ...golden, location: { kind: "file", path: withFields } });
   const merge = mergeSegments({

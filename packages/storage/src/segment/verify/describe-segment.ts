@@ -1,5 +1,5 @@
 import { internal } from "@skald/model";
-import { readFooter, sumOf } from "../../parquet/footer.js";
+import { type ReadFooter, readFooter, sumOf } from "../../parquet/footer.js";
 import { zstd, zstdContentBytes } from "../../zstd.js";
 import { filterDomains, groupBytes } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
@@ -23,7 +23,7 @@ export interface SegmentDescription extends Omit<FoundSegment, "streams"> {
   readonly rowGroups: number;
   readonly blocks: number;
   readonly streams: number;
-  /** Pages, filters, own index and footer, in the order of the file. */
+  /** Pages, Bloom filters of columns, own filters, own index and footer. */
   readonly parts: readonly PartSize[];
   /** By the names that SQL knows, in the order of the file. */
   readonly columns: readonly PartSize[];
@@ -63,7 +63,7 @@ export function describeSegment(reader: SyncRangeReader): SegmentDescription {
   return {
     ...{ id, tenant, baseNs, minNs, maxNs, rows, lineBytes, sizeBytes },
     ...{ rowGroups: groupBlocks.length, blocks: blockCount, streams: streams.count },
-    ...partsOf(reader, index, end, columns),
+    ...partsOf(reader, index, { ...end, footer }, columns),
     columns,
     digests: digestsOf(segment),
     levels: levelsOf(segment),
@@ -76,7 +76,7 @@ export function describeSegment(reader: SyncRangeReader): SegmentDescription {
 function partsOf(
   reader: SyncRangeReader,
   index: SegmentIndex,
-  { trailer, footerBytes }: ReturnType<typeof readEnd>,
+  { trailer, footerBytes, footer }: ReturnType<typeof readEnd> & { readonly footer: ReadFooter },
   columns: readonly PartSize[],
 ): Pick<SegmentDescription, "parts" | "sections" | "filters"> {
   const stored = reader.read(trailer.indexOffset, trailer.indexBytes);
@@ -90,17 +90,20 @@ function partsOf(
   const groups = index.filters()?.groups;
   const filterBytes = sumOf(groups ?? [], groupBytes);
   const pageBytes = sumOf(columns, ({ storedBytes }) => storedBytes);
-  const other = reader.sizeBytes - pageBytes - filterBytes - stored.byteLength - footerBytes.length;
+  const chunks = footer.rowGroups.flatMap((group) => group.chunks);
+  const bloomBytes = sumOf(chunks, ({ bloom }) => bloom?.length ?? 0);
+  const known = pageBytes + bloomBytes + filterBytes + stored.byteLength + footerBytes.length;
   const asStored = (name: string, bytes: number) => ({ name, storedBytes: bytes, rawBytes: bytes });
   const bytesOf = (domain: number) =>
     sumOf(groups?.filter((group) => group.domain === domain) ?? [], groupBytes);
   return {
     parts: [
       { name: "pages", storedBytes: pageBytes, rawBytes: sumOf(columns, (one) => one.rawBytes) },
+      asStored("bloom filters of columns", bloomBytes),
       asStored("filters", filterBytes),
       { name: "index", storedBytes: stored.byteLength, rawBytes },
       asStored("footer", footerBytes.length),
-      asStored("page indexes and frame", other),
+      asStored("page indexes and frame", reader.sizeBytes - known),
     ],
     sections,
     filters:

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { internal, type Labels, labelValue } from "@skald/model";
+import { BloomFilter } from "../../parquet/bloom-filter.js";
 import { compressDictionaryBytes } from "../../parquet/column-chunk.js";
 import { decodeByteArrays } from "../../parquet/delta.js";
 import {
@@ -9,6 +10,7 @@ import {
   encodePageIndexes,
   maxPageHeaderBytes,
   type PageHeader,
+  type Place,
   type ReadChunk,
   type ReadFooter,
   type RowGroupSummary,
@@ -70,6 +72,7 @@ export function* verifyPages(file: VerifiedFile): Generator<number, void> {
       const summary = yield* walk.chunk(footer.leaves[c]!, chunk, blocks);
       if (summary !== undefined) summaries.push(summary);
     }
+    yield walk.blooms();
     const sortedBy = isFirst ? [] : sortedByOf(footer, index, blocks);
     groups.push({ rowCount: rowsOf(index, blocks), chunks: summaries, sortedBy });
     block = blocks.to;
@@ -79,9 +82,12 @@ export function* verifyPages(file: VerifiedFile): Generator<number, void> {
 }
 
 class PageWalk {
-  /** Where the chunk before ended. */
+  /** Where the chunk or filter before ended. */
   end = 4;
   isDamaged = false;
+  /** The filters of the row group, as its values make them. */
+  readonly #blooms: { readonly part: string; readonly place: Place; readonly bytes: Uint8Array }[] =
+    [];
   readonly #file: VerifiedFile;
 
   constructor(file: VerifiedFile) {
@@ -104,7 +110,8 @@ class PageWalk {
       this.#tell("footer", offset, `it has column ${nameOf(leaf)} outside the pages`);
       return undefined;
     }
-    const chunk = new ChunkWalk(this.#file, leaf, blocks);
+    const bloom = read.bloom && new BloomFilter();
+    const chunk = new ChunkWalk(this.#file, leaf, blocks, bloom);
     for (let at = offset; at < this.end; ) {
       let page: PageHeader;
       try {
@@ -123,7 +130,27 @@ class PageWalk {
       this.#tell("footer", offset, `column ${nameOf(leaf)} has ${summary.rawBytes} raw bytes`);
       return undefined;
     }
-    return summary;
+    if (read.bloom !== undefined) {
+      const part = `column ${nameOf(leaf)}, bloom filter`;
+      this.#blooms.push({ part, place: read.bloom, bytes: bloom?.seal() ?? noBytes });
+    }
+    return { ...summary, bloom: read.bloom };
+  }
+
+  /** Checks the filters behind the chunks of a row group; answers their size. */
+  blooms(): number {
+    const from = this.end;
+    for (const { part, place, bytes } of this.#blooms) {
+      const { offset, length } = place;
+      const isAsMade =
+        offset === this.end &&
+        length === bytes.length &&
+        Buffer.compare(this.#file.reader.read(offset, length), bytes) === 0;
+      if (!isAsMade) this.#tell(part, this.end, "it is not that of the values");
+      this.end += bytes.length;
+    }
+    this.#blooms.length = 0;
+    return this.end - from;
   }
 
   #tell(part: string, offset: number, message: string): void {
@@ -221,8 +248,10 @@ class ChunkWalk {
   #bounds: ChunkSummary["bounds"];
   /** Of columns with a page per block that have bounds. */
   readonly #values: ValueBounds | undefined;
+  /** Gets the values, where the footer names a filter. */
+  readonly #bloom: BloomFilter | undefined;
 
-  constructor(file: CheckedFile, leaf: Leaf, blocks: BlockRange) {
+  constructor(file: CheckedFile, leaf: Leaf, blocks: BlockRange, bloom: BloomFilter | undefined) {
     this.#file = file;
     this.#leaf = leaf;
     this.#blocks = blocks;
@@ -230,6 +259,7 @@ class ChunkWalk {
     this.#place = file.index.dictionaryOf(this.#column, blocks.from);
     this.#encoding = this.#place === undefined ? encodingOf(leaf) : encoding.rleDictionary;
     const isBound = leaf.path[0] === "metadata" || leaf.path[0] === "fields";
+    this.#bloom = bloom;
     if (isBound && file.footer.createdBy !== createdByFirst) this.#values = new ValueBounds();
   }
 
@@ -391,6 +421,7 @@ class ChunkWalk {
     const { bytes, offsets } = decodeByteArrays(body, count);
     const lengths = Array.from({ length: count }, (_, i) => offsets[i + 1]! - offsets[i]!);
     values.add(bytes.subarray(offsets[0]), lengths, count);
+    this.#bloom?.add({ bytes, offsets }, count);
   }
 
   #timeBounds(): Bounds {
@@ -404,6 +435,8 @@ class ChunkWalk {
     return timeBounds(baseNs, times);
   }
 }
+
+const noBytes = new Uint8Array(0);
 
 function plainValues(bytes: Uint8Array): Uint8Array[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

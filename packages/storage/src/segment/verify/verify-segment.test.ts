@@ -14,6 +14,7 @@ const names = [
   "-bounds",
   "-codes",
   "-texts",
+  "-blooms",
 ].map((name) => `segment-v1${name}.parquet`);
 
 function verify(bytes: Uint8Array): SegmentCheck {

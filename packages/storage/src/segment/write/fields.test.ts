@@ -200,19 +200,29 @@ describe("columns of fields", () => {
     ]);
   });
 
-  it.each(["fields", "bounds", "codes", "texts"])("of the golden file with %s are read", (name) => {
-    const file = goldenPath(`segment-v1-${name}.parquet`);
-    const segment = openAt(file, golden);
-    expect(rowsOf(segment)).toHaveLength(goldenFieldRows().length);
-    expect(segment.facts(0)?.fields?.names).toEqual(["http_status", "level", "n", "took"]);
-    expect(valuesOf(segment, "took").slice(38, 42)).toEqual(["", "", "40ms", "41ms"]);
-    expect(valuesOf(segment, "http_status").slice(5, 9)).toEqual(["201", "200", undefined, "200"]);
-    expect(damageOf(file)).toEqual([]);
-    const kindOf = (isCoded: boolean) => (isCoded ? "dictionary" : "bytes");
-    expect(segment.block(0).field?.("level")?.kind).toBe(kindOf(["codes", "texts"].includes(name)));
-    const user = name === "fields" ? undefined : kindOf(name === "texts");
-    expect(segment.block(0).metadata("user")?.kind).toBe(user);
-  });
+  it.each(["fields", "bounds", "codes", "texts", "blooms"])(
+    "of the golden file with %s are read",
+    (name) => {
+      const file = goldenPath(`segment-v1-${name}.parquet`);
+      const segment = openAt(file, golden);
+      expect(rowsOf(segment)).toHaveLength(goldenFieldRows().length);
+      expect(segment.facts(0)?.fields?.names).toEqual(["http_status", "level", "n", "took"]);
+      expect(valuesOf(segment, "took").slice(38, 42)).toEqual(["", "", "40ms", "41ms"]);
+      expect(valuesOf(segment, "http_status").slice(5, 9)).toEqual([
+        "201",
+        "200",
+        undefined,
+        "200",
+      ]);
+      expect(damageOf(file)).toEqual([]);
+      const kindOf = (...coded: readonly string[]) =>
+        coded.includes(name) ? "dictionary" : "bytes";
+      const level = segment.block(0).field?.("level")?.kind;
+      expect(level).toBe(kindOf("codes", "texts", "blooms"));
+      const user = segment.block(0).metadata("user")?.kind;
+      expect(user).toBe(name === "fields" ? undefined : kindOf("texts", "blooms"));
+    },
+  );
 
   it("are in no file that is older", () => {
     expect(openAt(goldenPath("segment-v1-sets.parquet"), golden).facts(0)?.fields).toBeUndefined();

@@ -41,10 +41,11 @@ export class RowGroup {
   readonly #runs: StreamRun[] = [];
   readonly #times: { min: number; max: number }[] = [];
 
-  constructor(layout: SegmentLayout, fieldNames: readonly string[]) {
+  constructor(layout: SegmentLayout, fieldNames: readonly string[], hasBlooms: boolean) {
     const { baseNs, level } = layout;
+    const textsOf = (level: number) => new TextColumnWriter({ level, hasBloom: hasBlooms });
     this.#fieldNames = fieldNames;
-    this.#fields = fieldNames.map(() => new TextColumnWriter(Math.min(level, maxFieldLevel)));
+    this.#fields = fieldNames.map(() => textsOf(Math.min(level, maxFieldLevel)));
     this.#layout = layout;
     this.#timestamps = new TimestampColumnWriter(baseNs);
     this.#lines = new BytesColumnWriter({ level, optional: false });
@@ -54,7 +55,7 @@ export class RowGroup {
       level,
       nameOf: (name) => layout.labelsMore[name]!.name,
     });
-    this.#metadata = layout.metadataColumns.map(() => new TextColumnWriter(level));
+    this.#metadata = layout.metadataColumns.map(() => textsOf(level));
     this.#metadataMore = new MapColumnWriter({
       level,
       nameOf: (name) => layout.metadataMore[name]!,
@@ -107,8 +108,10 @@ export class RowGroup {
       chunks.push(chunk);
       return chunk;
     };
+    const blooms: { readonly column: number; readonly bytes: Uint8Array }[] = [];
     const putTexts = (column: TextColumnWriter): ChunkSummary => {
-      const { chunk, bounds } = column.seal();
+      const { chunk, bounds, bloom } = column.seal();
+      if (bloom !== undefined) blooms.push({ column: chunks.length, bytes: bloom });
       return put(chunk, false, bounds);
     };
     const putPaged = (chunk: ColumnChunk) => paged.push(put(chunk.seal(), false));
@@ -131,6 +134,11 @@ export class RowGroup {
     putPaged(this.#metadataMore.key);
     putPaged(this.#metadataMore.value);
     const fields = this.#fields.map(putTexts);
+    for (const { column, bytes } of blooms) {
+      chunks[column] = { ...chunks[column]!, bloom: { offset: at, length: bytes.length } };
+      parts.push(bytes);
+      at += bytes.length;
+    }
     const isSorted = !this.#hasLabelsMore() && areSorted(ranks, this.#runs.length);
     const sortedBy = isSorted ? sortingColumns(ranks.length) : [];
     return { group: { rowCount: this.rowCount, chunks, sortedBy }, paged, fields, parts };

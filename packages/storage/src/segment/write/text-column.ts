@@ -1,5 +1,6 @@
 import type { BytesColumn } from "@skald/model";
 import { ByteWriter } from "../../bytes.js";
+import { BloomFilter } from "../../parquet/bloom-filter.js";
 import { ColumnChunk, type SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds } from "../../parquet/footer.js";
 import { encoding } from "../../parquet/format.js";
@@ -19,6 +20,14 @@ interface CodedBlock {
   readonly codes: Uint16Array | undefined;
 }
 
+/** What a row group has of a column. */
+interface SealedTexts {
+  readonly chunk: SealedChunk;
+  readonly bounds: Bounds | undefined;
+  /** The filter of a column without a dictionary there. */
+  readonly bloom: Uint8Array | undefined;
+}
+
 /**
  * A column of texts, where an empty one is a null: pages of codes with a dictionary for the row group, or, where the values are too
  * many, pages of values. Holds two bytes a row of the blocks that have values.
@@ -26,6 +35,7 @@ interface CodedBlock {
 export class TextColumnWriter {
   readonly #coded = new ColumnChunk({ dataEncoding: encoding.rleDictionary, level: 0 });
   readonly #plain: BytesColumnWriter;
+  readonly #hasBloom: boolean;
   readonly #values = new ValueTable();
   readonly #blocks: CodedBlock[] = [];
   readonly #bounds = new ValueBounds();
@@ -36,10 +46,13 @@ export class TextColumnWriter {
   /** Rows with a value. */
   #valueCount = 0;
   #isPlain = false;
+  /** Of row groups without a dictionary. */
+  #bloom: BloomFilter | undefined;
   #hasUtf8Codes = true;
 
-  /** The level of zstd is for values that are in no dictionary. */
-  constructor(level: number) {
+  /** The level of zstd, and filters, are for values that are in no dictionary. */
+  constructor({ level, hasBloom }: { readonly level: number; readonly hasBloom: boolean }) {
+    this.#hasBloom = hasBloom;
     this.#plain = new BytesColumnWriter({ level, optional: true });
   }
 
@@ -51,7 +64,9 @@ export class TextColumnWriter {
   /** Adds the rows of a block; an absent column is all nulls. */
   addBlock(column: BytesColumn | undefined, rowCount: number): void {
     if (!this.#isPlain && !this.#addCodes(column, rowCount)) this.#becomePlain();
-    if (this.#isPlain) this.#plain.addBlock(column, rowCount);
+    if (!this.#isPlain) return;
+    this.#plain.addBlock(column, rowCount);
+    if (column !== undefined) this.#bloom?.add(column, rowCount);
   }
 
   /** About what the row group takes in the file so far. */
@@ -62,12 +77,17 @@ export class TextColumnWriter {
   }
 
   /** Ends the row group. The result is valid until `clear`. */
-  seal(): { readonly chunk: SealedChunk; readonly bounds: Bounds | undefined } {
+  seal(): SealedTexts {
     if (!this.#isPlain && this.#values.count > this.#valueCount * maxValueShare)
       this.#becomePlain();
     // A row group without a value needs no dictionary.
     if (!this.#isPlain && this.#values.count === 0) this.#becomePlain();
-    if (this.#isPlain) return { chunk: this.#plain.chunk.seal(), bounds: this.#plain.bounds };
+    if (this.#isPlain)
+      return {
+        chunk: this.#plain.chunk.seal(),
+        bounds: this.#plain.bounds,
+        bloom: this.#bloom?.seal(),
+      };
     for (const block of this.#blocks) this.#encode(block);
     const { count, bytes, offsets } = this.#values;
     const valueAt = (_: unknown, i: number) => bytes.subarray(offsets[i + 1], offsets[i + 2]);
@@ -76,7 +96,7 @@ export class TextColumnWriter {
     this.#coded.setDictionary(values, false);
     this.#bounds.add(bytes, lengths, count);
     this.#hasUtf8Codes &&= areUtf8(bytes.subarray(0, offsets[count + 1]), lengths, count);
-    return { chunk: this.#coded.seal(), bounds: this.#bounds.bounds };
+    return { chunk: this.#coded.seal(), bounds: this.#bounds.bounds, bloom: undefined };
   }
 
   /** Forgets everything, for the next row group. */
@@ -85,6 +105,7 @@ export class TextColumnWriter {
     this.#plain.clear();
     this.#values.clear();
     this.#bounds.clear();
+    if (this.#isPlain) this.#bloom?.clear();
     this.#blocks.length = 0;
     this.#valueCount = 0;
     this.#isPlain = false;
@@ -115,6 +136,8 @@ export class TextColumnWriter {
 
   #becomePlain(): void {
     this.#isPlain = true;
+    if (this.#hasBloom) this.#bloom ??= new BloomFilter();
+    this.#bloom?.add(this.#values, this.#values.count + 1);
     for (const { rowCount, codes } of this.#blocks)
       this.#plain.addBlock(codes && spread({ codes, dictionary: this.#values }), rowCount);
     this.#blocks.length = 0;

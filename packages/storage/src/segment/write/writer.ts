@@ -94,7 +94,9 @@ export class SegmentWriter {
     this.#options = options;
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#fields = new FieldWriter(options.fields ?? noFields);
-    this.#group = new RowGroup(this.#layout, this.#fields.names);
+    // Segments that are not merged yet are small and short-lived, and filters would cost them more than they help.
+    const hasBlooms = options.replaces !== undefined;
+    this.#group = new RowGroup(this.#layout, this.#fields.names, hasBlooms);
     this.#index = new SegmentIndexWriter(this.#layout, {
       hasDigests: options.digests ?? true,
       texts: options.texts ?? [],
