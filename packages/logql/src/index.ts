@@ -25,6 +25,7 @@ export {
   type RunHeader,
   type StreamLabels,
   streamKey,
+  type TimedRows,
 } from "./scan/block-selection.js";
 export {
   type Findings,

@@ -69,6 +69,9 @@ export interface BlockStreams {
   readonly labelNames: readonly string[];
 }
 
+/** The rows of a block, and their timestamps. */
+export type TimedRows = Pick<Block, "baseNs" | "rowCount" | "runs" | "timestamps">;
+
 /** Calls back for the stretches of rows of each selected run that have no excluded row in them. */
 export function forEachStretch(
   block: Pick<Block, "runs">,
@@ -117,7 +120,7 @@ export class WindowRows {
   bucketOfRow = new Uint32Array(0);
 
   /** Selects the rows of the runs without the excluded ones. Reads timestamps only of runs that cross an edge. */
-  select(block: Block, selection: RunSelection, cursor: BucketCursor): void {
+  select(block: TimedRows, selection: RunSelection, cursor: BucketCursor): void {
     this.#reset(block);
     forEachStretch(block, selection, (run, from, to) => {
       const { minTime, maxTime } = block.runs;
@@ -157,7 +160,7 @@ export class WindowRows {
     });
   }
 
-  #reset({ rowCount }: Block): void {
+  #reset({ rowCount }: Pick<Block, "rowCount">): void {
     this.count = 0;
     if (this.rows.length >= rowCount) return;
     this.rows = new Uint32Array(rowCount);
@@ -213,12 +216,12 @@ export function streamKey(labels: Labels): number {
 export class StreamKeys {
   #source: StreamLabels | undefined;
   #keys = new Map<number, number>();
-  #block: Block | undefined;
+  #block: Pick<Block, "runs"> | undefined;
   #run = 0;
   #key = Number.NaN;
 
   /** Begins with the rows of a block. */
-  start(block: Block, streams: StreamLabels): void {
+  start(block: Pick<Block, "runs">, streams: StreamLabels): void {
     if (streams !== this.#source) this.#keys = new Map();
     this.#source = streams;
     this.#block = block;

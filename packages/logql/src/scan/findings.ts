@@ -46,7 +46,7 @@ export function findingsKey(plan: LeafPlan | LogPlan): string | undefined {
   return JSON.stringify([stages.map(printStage), { ...unwrap, filters }, grouping, extract]);
 }
 
-/** Scans that read the lines of fewer blocks leave nothing: they are fast anyway. */
+/** Scans that read fewer blocks leave nothing: they are fast anyway. */
 const minBlocks = 4;
 const maxSeries = 2 ** 16;
 /** Bytes of passed rows that one scan collects. */
@@ -229,29 +229,34 @@ export class FoundBlock {
   }
 
   /** Those of the rows that pass, with places in `labels` as their series; undefined when some of the rows are not known. */
-  batchOf({ rows, count }: Readonly<RowSelection>): RowBatch | undefined {
-    const { wordStart, seen, passed, passedStart, series, values } = this.findings;
-    const first = wordStart[this.#at]!;
+  batchOf(selection: Readonly<RowSelection>): RowBatch | undefined {
+    const { passed, passedStart, series, values } = this.findings;
+    const [from, to] = this.#words;
+    const wanted = bitsOf(selection, (to - from) * 32);
+    if (!this.knows(wanted)) return undefined;
+    let count = 0;
+    wanted.forEach((word, i) => {
+      count += countBits(word & passed[from + i]!);
+    });
     const found = {
-      count: 0,
+      count,
       rows: new Uint32Array(count),
       series: new Uint32Array(count),
       ...(values.length === 0 ? {} : { values: new Float64Array(count) }),
     };
-    let word = 0;
+    let place = 0;
     let rank = passedStart[this.#at]!;
-    for (let i = 0; i < count; i++) {
-      const row = rows[i]!;
-      const own = row >> 5;
-      const bit = 1 << (row & 31);
-      if ((seen[first + own]! & bit) === 0) return undefined;
-      if ((passed[first + own]! & bit) === 0) continue;
-      while (word < own) rank += countBits(passed[first + word++]!);
-      const at = rank + countBits(passed[first + own]! & (bit - 1));
-      found.rows[found.count] = row;
-      if (series.length > 0) found.series[found.count] = series[at]!;
-      if (found.values !== undefined) found.values[found.count] = values[at]!;
-      found.count++;
+    for (let i = 0; i < wanted.length; i++) {
+      const own = passed[from + i]!;
+      for (let left = own & wanted[i]!; left !== 0; left &= left - 1) {
+        const bit = left & -left;
+        const at = rank + countBits(own & (bit - 1));
+        found.rows[place] = i * 32 + 31 - Math.clz32(bit);
+        if (series.length > 0) found.series[place] = series[at]!;
+        if (found.values !== undefined) found.values[place] = values[at]!;
+        place++;
+      }
+      rank += countBits(own);
     }
     return found;
   }

@@ -13,6 +13,7 @@ import {
   type RunSelection,
   StreamKeys,
   type StreamLabels,
+  type TimedRows,
   WindowRows,
 } from "./block-selection.js";
 import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
@@ -53,9 +54,9 @@ export interface MetricScan {
     selection: RunSelection,
     into?: { readonly findings: FindingsWriter; readonly number: number },
   ): void;
-  /** The same by what an earlier scan found, without lines. Adds nothing and returns false when that is not all that is asked. */
+  /** The same by what an earlier scan found. Adds nothing and returns false when that is not all that is asked. */
   addFound(
-    block: Block,
+    block: TimedRows,
     streams: StreamLabels,
     selection: RunSelection,
     found: FoundBlock,
@@ -174,7 +175,7 @@ class LeafScan implements MetricScan {
   }
 
   addFound(
-    block: Block,
+    block: TimedRows,
     streams: StreamLabels,
     selection: RunSelection,
     found: FoundBlock,
@@ -183,7 +184,7 @@ class LeafScan implements MetricScan {
     windowRows.select(block, selection, this.#grid.cursor(block.baseNs));
     const batch = found.batchOf(windowRows);
     if (batch === undefined) return false;
-    this.#addBatch(batch, this.#seriesIn(found.findings), block, streams);
+    this.#addBatch(batch, this.#seriesIn(found.findings), block, streams, noOffsets);
     return true;
   }
 
@@ -316,25 +317,27 @@ class LeafScan implements MetricScan {
     if (mayPass === undefined) windowRows.select(block, selection, cursor);
     else windowRows.selectSome(block, selection, cursor, mayPass);
     if (windowRows.count === 0) return;
+    const { into } = selection;
+    const keep = ({ seriesOf }: PipelineSeries, batch: RowBatch) => {
+      if (into === undefined || mayPass !== undefined) return;
+      const place = { number: into.number, rowCount: block.rowCount };
+      into.findings.add(place, windowRows, batch, seriesOf, this.#index.labels);
+    };
     const view = this.#fields?.view(block, streams, windowRows);
     if (view === undefined || this.#fields === undefined) {
-      const batch = this.#addRows(this.#pipeline, block, streams, windowRows);
-      const { into } = selection;
-      if (into === undefined || mayPass !== undefined) return;
-      const { number, findings } = into;
-      const place = { number, rowCount: block.rowCount };
-      findings.add(place, windowRows, batch, this.#pipeline.seriesOf, this.#index.labels);
+      keep(this.#pipeline, this.#addRows(this.#pipeline, block, streams, windowRows));
       return;
     }
     const { irregular } = block.facts!.fields!;
     const odd = rowsIn(irregular, windowRows, this.#irregular, false);
     if (odd.count === 0) {
-      this.#addRows(this.#fields.pipeline, view, streams, windowRows);
+      const { pipeline } = this.#fields;
+      keep(pipeline, this.#addRows(pipeline, view, streams, windowRows));
       return;
     }
     const regular = rowsIn(irregular, windowRows, this.#regular, true);
     if (regular.count === 0 || !isUnordered(this.#leaf.mode)) {
-      this.#addRows(this.#pipeline, block, streams, windowRows);
+      keep(this.#pipeline, this.#addRows(this.#pipeline, block, streams, windowRows));
       return;
     }
     try {
@@ -356,20 +359,21 @@ class LeafScan implements MetricScan {
     selection: Readonly<RowSelection>,
   ): RowBatch {
     const batch = pipeline.process(block, streams, selection);
-    this.#addBatch(batch, pipeline.seriesOf, block, streams);
+    const lines = batch.lines ?? (this.#leaf.mode === "bytes" ? block.lines() : undefined);
+    this.#addBatch(batch, pipeline.seriesOf, block, streams, lines?.offsets ?? noOffsets);
     return batch;
   }
 
   #addBatch(
     batch: RowBatch,
     seriesOf: (id: number) => number,
-    block: Block,
+    block: TimedRows,
     streams: StreamLabels,
+    lineOffsets: Uint32Array,
   ): void {
     this.#streamKeys.start(block, streams);
     const { mode } = this.#leaf;
     const needsTimes = keepsEnd(mode) || (mode === "samples" && wantsTimes(this.#leaf));
-    const lines = batch.lines ?? (mode === "bytes" ? block.lines() : undefined);
     const added = {
       count: batch.count,
       rows: batch.rows,
@@ -380,7 +384,7 @@ class LeafScan implements MetricScan {
       times: needsTimes ? block.timestamps() : noNumbers,
       streamKeyOf: this.#streamKeyOf,
       timeShift: Number(block.baseNs - lastWindowEnd(this.#leaf.windows)),
-      lineOffsets: lines?.offsets ?? noOffsets,
+      lineOffsets,
       linesByPosition: batch.lines !== undefined,
     };
     if (mode === "samples") this.#samples.add(this.#cells, added);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { mergeLogPartials, mergeMetricPartials } from "@skald/logql";
+import { type Findings, mergeLogPartials, mergeMetricPartials } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
 import { mergeSegments, openSegmentFile } from "@skald/storage";
 import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
@@ -24,11 +24,15 @@ function mergeWithFields(ref: SegmentRef): SegmentRef {
   return { ...ref, id: "m", location: { kind: "file", path } };
 }
 
-function answer(query: string, source: Source, mask: object): unknown {
+/** The answer to a query with what earlier scans found. What this one finds is added. */
+function answer(query: string, source: Source, mask: object, findings: Findings[] = []): unknown {
   const leaf = leafOf(query, { from: 0, to: 400_000_000, stepNs: 100_000_000n });
-  const sources = [{ ref: source as never, sequence: 0, ...mask }];
+  const ref = { ...source, location: { kind: "file", path: "p" }, findings: [...findings] };
+  const sources = [{ ref: ref as never, sequence: 0, ...mask }];
+  const onFindings = (_: string, one: Findings) => findings.push(one);
   try {
-    const { partial } = scanMetric({ plan: leaf, sources }, () => source, context);
+    const task = { plan: leaf, sources };
+    const { partial } = scanMetric(task, () => source, { ...context, onFindings });
     return mergeMetricPartials(leaf, [partial]);
   } catch (error) {
     return (error as Error).message;
@@ -98,11 +102,13 @@ it("queries over merged segments with fields answer as they do without", () => {
     );
     const [plain, merged] = opened.map(({ segment }) => segmentSource(segment));
     const mask = { mask: { blocks: Uint32Array.of(0), rows: [Uint32Array.of(0, 3, 4)] } };
-    for (const query of parsed)
-      for (const hidden of [{}, mask])
-        expect([query, answer(query, merged!, hidden)]).toEqual([
+    for (const query of parsed) {
+      const findings: Findings[] = [];
+      for (const hidden of [{}, mask, {}])
+        expect([query, answer(query, merged!, hidden, findings)]).toEqual([
           ...[query, answer(query, plain!, hidden)],
         ]);
+    }
     for (const query of logs)
       for (const limit of [5, 1000])
         for (const hidden of [{}, mask])
@@ -118,7 +124,7 @@ describe("a query of fields that are columns", () => {
     row(
       "a",
       i,
-      `{"level":"${i % 3 ? "info" : "warn"}","n":${i},"pad":"${"p".repeat(9000)}","o":{"n":1}}`,
+      `{"level":"${i % 3 ? "info" : "warn"}","n":${i},"pad":"${"p".repeat(14_000)}","o":{"n":1}}`,
     ),
   );
   const merged = openSegmentFile(
@@ -149,6 +155,26 @@ describe("a query of fields that are columns", () => {
     expect(lines.length > 0).toBe(!spares);
     expect(measureScan(task, () => source, context).bytes > 0).toBe(!spares);
   });
+
+  it.each([
+    'sum by (level) (count_over_time({app="a"} | json [1s]))',
+    'sum(count_over_time({app="a"} | json n="n" | n > 7 [1s]))',
+    'max_over_time({app="a"} | json | unwrap n [1s]) by (level)',
+  ])(
+    "reads only the block with times of two windows, if a query asked the same before: %s",
+    (query) => {
+      const source = segmentSource(merged.segment);
+      const findings: Findings[] = [];
+      const first = answer(query, source, {}, findings);
+      const read: number[] = [];
+      const block: Source["block"] = (number, pages, memory) => {
+        read.push(number);
+        return source.block(number, pages, memory);
+      };
+      expect(answer(query, { ...source, block }, {}, findings)).toEqual(first);
+      expect([findings.length, read]).toEqual([1, [0]]);
+    },
+  );
 
   it.each([
     ['{app="a"} | json | n > 57', 2],

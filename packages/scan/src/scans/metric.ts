@@ -9,6 +9,7 @@ import {
   rowErrorOf,
   startLogScan,
   startMetricScan,
+  type TimedRows,
 } from "@skald/logql";
 import { emptyReadStats, type NeedleFormula, type ReadStats, type RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
@@ -89,14 +90,14 @@ function readCandidates(
       const found = findings?.blocks.get(number);
       if (found !== undefined) {
         if (findings?.refuses(candidate, source.runs(number))) continue;
-        if (scan.addFound(times.read(number), streams, selection, found)) {
+        if (scan.addFound(timedRows(source, number, times), streams, selection, found)) {
           countRead(stats, view, candidate, false);
           continue;
         }
         reader.want([candidate]);
       }
       const lines = reader.readsLines(number);
-      const into = lines && writer !== undefined ? { findings: writer, number } : undefined;
+      const into = writer && { findings: writer, number };
       try {
         scan.addBlock(reader.read(number), streams, selection, into);
       } catch (error) {
@@ -110,6 +111,19 @@ function readCandidates(
     reader.close();
     times.close();
   }
+}
+
+/** The rows of a block whose timestamps are read when they are asked for. */
+function timedRows(source: Source, block: number, reader: BlockReader): TimedRows {
+  const runs = source.runs(block);
+  let times: Float64Array | undefined;
+  return {
+    ...{ baseNs: source.baseNs, runs, rowCount: runs.rowStart[runs.count]! },
+    timestamps: () => {
+      times ??= reader.read(block).timestamps();
+      return times;
+    },
+  };
 }
 
 /**
