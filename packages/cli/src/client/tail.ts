@@ -145,15 +145,14 @@ async function* messages(client: Client, tail: TailQuery): AsyncGenerator<TailMe
   let hasBegun = false;
   let failure: Error | undefined;
   let wake: () => void = () => undefined;
-  // A tail without lines has pings only.
-  socket.on("ping", () => {
+  const take = (message: TailMessage) => {
     hasBegun = true;
-  });
-  socket.on("message", (data) => {
-    hasBegun = true;
-    queue.push(JSON.parse(String(data)));
+    queue.push(message);
     wake();
-  });
+  };
+  // A tail without lines has pings only: the next attempt after one is a first attempt again.
+  socket.on("ping", () => take({}));
+  socket.on("message", (data) => take(JSON.parse(String(data))));
   socket.on("error", ({ message }) => {
     failure ??= new Failure("unreached", `${client.connection.addr} was not reached: ${message}`);
   });
