@@ -140,7 +140,7 @@ class LeafScan implements MetricScan {
     if (!this.#isPlain) return false;
     const matter = this.#whatMatters(block.metadataNames);
     if (matter === "metadata") return false;
-    const cursor = this.#runCursor(block.baseNs);
+    const cursor = this.#cursorOf(block.baseNs);
     if (!cursor.covers(run.minTime, run.maxTime)) {
       return matter === "stream" && this.#addSlices(streams, run, cursor);
     }
@@ -157,7 +157,7 @@ class LeafScan implements MetricScan {
     { minTime, maxTime }: Pick<RunHeader, "minTime" | "maxTime">,
   ): boolean {
     if (!this.#isPlain || this.#whatMatters(metadataNames) !== "stream") return false;
-    return this.#runCursor(baseNs).covers(minTime, maxTime);
+    return this.#cursorOf(baseNs).covers(minTime, maxTime);
   }
 
   addBlock(
@@ -166,7 +166,7 @@ class LeafScan implements MetricScan {
     selection: RunSelection,
     into?: FindingsInto,
   ): void {
-    const cursor = this.#grid.cursor(block.baseNs);
+    const cursor = this.#cursorOf(block.baseNs);
     if (this.#isPlain && !metadataMatters(block.metadataNames(), this.#leaf.grouping)) {
       this.#addPlain(block, streams, selection, cursor);
     } else {
@@ -181,7 +181,7 @@ class LeafScan implements MetricScan {
     found: FoundBlock,
   ): boolean {
     const windowRows = this.#windowRows;
-    windowRows.select(block, selection, this.#grid.cursor(block.baseNs));
+    windowRows.select(block, selection, this.#cursorOf(block.baseNs));
     const batch = found.batchOf(windowRows);
     if (batch === undefined) return false;
     this.#addBatch(batch, this.#seriesIn(found.findings), block, streams, noOffsets);
@@ -254,7 +254,7 @@ class LeafScan implements MetricScan {
     return matter;
   }
 
-  #runCursor(baseNs: bigint): BucketCursor {
+  #cursorOf(baseNs: bigint): BucketCursor {
     const known = this.#lastCursor;
     if (known?.baseNs === baseNs) return known.cursor;
     const cursor = this.#grid.cursor(baseNs);
