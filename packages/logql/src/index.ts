@@ -15,6 +15,7 @@ export {
   tooManySeries,
   tooMuchMemory,
 } from "./plan/budget.js";
+export { isLight } from "./plan/light.js";
 export type * from "./plan/plan.js";
 export { entriesOf } from "./plan/plan.js";
 export { isInShard, longestRangeNs, planQuery, splitLeaf } from "./plan/planner.js";

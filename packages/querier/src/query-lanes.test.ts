@@ -1,6 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Catalog, HeldRows, SegmentScanner } from "@skald/contracts";
-import type { LogPlan } from "@skald/logql";
+import {
+  type Catalog,
+  type HeldRows,
+  type SegmentScanner,
+  scheduledQuerier,
+} from "@skald/contracts";
+import type { LogPlan, Plan } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
 import { type JobOptions, MemoryBudget, MemoryShare } from "@skald/runtime";
 import type { LookUpRequest } from "./find/source-finder.js";
@@ -150,6 +155,43 @@ describe("QueryLanes", () => {
       const { lanes } = lanesOf();
       const here = () => Promise.reject(new Error("a bug"));
       await expect(lanes.run("query", {}, { ...asking, here, planned })).rejects.toThrow("a bug");
+    });
+  });
+
+  describe("a call of a scheduler", () => {
+    /** Asks by way of a scheduler. The threads of these lanes answer no more than that they were asked. */
+    const queried = (lanes: QueryLanes) =>
+      scheduledQuerier(() => ({
+        run: async (call) => ({ body: await lanes.answerCall(call, { signal }), queueSeconds: 0 }),
+      }));
+    const thread = () => Promise.reject(new Error("a thread was asked"));
+    const tenants = ["a"];
+    const ask = (lanes: QueryLanes, plan: Plan) =>
+      queried(lanes).run("query", { tenants, limits: noLimits, plan }, { signal });
+
+    it("is answered here where it is light and reads little", async () => {
+      const { lanes, asked, released } = lanesOf();
+      const request = { tenants, selectors: [], fromNs: 0n, toNs: 1n };
+      expect(await queried(lanes).run("labels", request, { signal })).toEqual([
+        { tenant: "a", texts: [] },
+      ]);
+      expect([asked.length, released]).toEqual([0, ["v0"]]);
+    });
+
+    it("goes on elsewhere with what was found where it reads much, also for a rare text", async () => {
+      const { lanes, asked } = lanesOf(thread);
+      await expect(ask(lanes, plan)).rejects.toThrow("a thread was asked");
+      expect(asked.map(({ options }) => options.lane)).toEqual(["query"]);
+      expect(asked[0]?.job.found?.lists).toHaveLength(1);
+    });
+
+    it("begins elsewhere where its evaluation is work", async () => {
+      const { lanes, asked } = lanesOf(thread);
+      const counts = "count_over_time({app=`a`}[1s])";
+      const joined = planOf(`${counts} / ${counts}`);
+      await expect(ask(lanes, joined)).rejects.toThrow("a thread was asked");
+      expect(asked.map(({ options }) => options.lane)).toEqual(["urgent"]);
+      expect(asked[0]?.job).not.toHaveProperty("found");
     });
   });
 

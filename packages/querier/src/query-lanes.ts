@@ -1,4 +1,12 @@
-import type { CallOptions, HeldRows, ScheduledCall } from "@skald/contracts";
+import {
+  answerScheduled,
+  type CallOptions,
+  type HeldRows,
+  type QueryRequest,
+  requestOf,
+  type ScheduledCall,
+} from "@skald/contracts";
+import { isLight } from "@skald/logql";
 import { steadyClock } from "@skald/model";
 import type { HostFunction, MemoryBudget, WorkerPool } from "@skald/runtime";
 import { beginServed, isTracing, parseTraceparent, runSpan } from "@skald/runtime/tracing";
@@ -58,12 +66,16 @@ export interface LaneOptions<Reply> {
   readonly here?: RunHere<Reply>;
   /** What is planned already. */
   readonly planned?: unknown;
+  /** Only queries whose scans read little run on this thread. */
+  readonly onlyCheap?: boolean;
 }
 
 /** The most bytes that a query may hold on this thread: merging more would delay other requests. */
 const maxHeldHere = 512 * 1024;
 /** Queries that run on this thread although their scans read much: each has several scans under way. */
 const maxWideHere = 16;
+/** The request of a longer call is work to read. */
+const maxLightBytes = 8 * 1024;
 
 /**
  * Places queries on threads by what they cost. A query is planned on the thread that serves many small ones at a time. If it
@@ -113,7 +125,7 @@ export class QueryLanes {
           ? await this.#run<Reply | MovedOn | Planned>(name, small, options, views)
           : { kind: "planned", planned };
       if (here !== undefined && isPlanned(reply)) {
-        reply = await this.#runHere(reply.planned, here, job.hidesRows, views);
+        reply = await this.#runHere(reply.planned, here, options, views);
         if (isMovedOn(reply) && reply.found.cost <= urgentBytes) {
           reply = await this.#run(name, { ...small, ...goingOn(reply) }, options, views);
         }
@@ -125,12 +137,24 @@ export class QueryLanes {
     }
   }
 
-  /** Answers a call that was taken from a scheduler, in the trace of its caller. */
+  /**
+   * Answers a call that was taken from a scheduler, in the trace of its caller. A light one that reads little is answered on
+   * this thread: hops to another and back would cost more than the rest. What ingesters hold of a wide one is compared
+   * elsewhere.
+   */
   answerCall(call: ScheduledCall, { signal }: CallOptions): Promise<Uint8Array> {
     const { tenant, actors } = call;
     const answer = async (): Promise<Uint8Array> => {
       const options = { tenants: tenant.split("|"), actors, signal };
-      return (await this.run<CallReply>("call", { call }, options)).body;
+      const asked = call.body.length > maxLightBytes ? undefined : requestOf(call);
+      const mayRunHere =
+        asked !== undefined && (call.method !== "query" || isLightQuery(asked as QueryRequest));
+      const here = async (_: unknown, querier: Querier): Promise<CallReply> => {
+        const body = await answerScheduled(querier, call, { signal }, asked);
+        return { kind: "answer", body };
+      };
+      const atOnce = mayRunHere ? { here, planned: call, onlyCheap: true } : {};
+      return (await this.run<CallReply>("call", { call }, { ...options, ...atOnce })).body;
     };
     const parent = isTracing() ? parseTraceparent(call.traceparent, call.tracestate) : undefined;
     if (parent === undefined) return answer();
@@ -141,21 +165,21 @@ export class QueryLanes {
   #runHere<Reply>(
     planned: unknown,
     here: RunHere<Reply>,
-    hidesRows: boolean,
+    { tenants, onlyCheap = false }: LaneOptions<Reply>,
     views: string[],
   ): Promise<Reply | MovedOn> {
-    const { deletesOf, services, threads } = this.#options;
+    const { deletesOf, hidesRows, services, threads } = this.#options;
     if (services === undefined) throw new Error("queriers of other processes answer");
     const onView = (view: string) => views.push(view);
     const { deletes, ...others } = services;
-    const takesNarrow = this.#here++ < maxWideHere;
+    const takesNarrow = this.#here++ < maxWideHere && !onlyCheap;
     return orMovedOn(
       (moveOn) => {
         const querier = new Querier({
           ...{ ...others, threads, corrupt: this.#corrupt },
           ...{ listSizes: this.#listSizes, growths: this.#growths },
           ...(deletesOf === undefined ? {} : { deletesOf }),
-          ...(hidesRows ? { deletes } : {}),
+          ...(tenants.some(hidesRows) ? { deletes } : {}),
           lookUp: (request, signal) => lookUp(request, services, onView, signal),
           small: { maxCost: urgentBytes, maxHeldBytes: maxHeldHere, takesNarrow, moveOn },
         });
@@ -197,6 +221,10 @@ export class QueryLanes {
     const { signal } = new AbortController();
     for (const view of views) ingester?.release(view, { signal }).catch(() => undefined);
   }
+}
+
+function isLightQuery({ plan }: QueryRequest): boolean {
+  return plan.kind === "log" || isLight(plan.root);
 }
 
 type AnyReply = { readonly kind: string };

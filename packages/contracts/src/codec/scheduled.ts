@@ -54,15 +54,20 @@ export function bodyOf({ body, error }: ScheduledAnswer): Uint8Array {
   throw errorOfScheduled(error ?? { code: "internal", message: "no answer" });
 }
 
-/** Answers a call that was taken from a scheduler. */
+/** Answers a call that was taken from a scheduler. `asked` is what it asks, where that was read before. */
 export async function answerScheduled(
   querier: Querier,
-  { method, body }: ScheduledCall,
+  call: ScheduledCall,
   options: CallOptions,
+  asked = requestOf(call),
 ): Promise<Uint8Array> {
-  const [request, reply] = kinds[method];
-  const asked = decode(request, body) as RequestOf<QueryKind>;
-  return encode<keyof Types>(reply, await querier.run(method, asked, options));
+  const { method } = call;
+  return encode<keyof Types>(kinds[method][1], await querier.run(method, asked, options));
+}
+
+/** What a call asks. */
+export function requestOf({ method, body }: ScheduledCall): RequestOf<QueryKind> {
+  return decode(kinds[method][0], body) as RequestOf<QueryKind>;
 }
 
 /** An error as the caller gets it. */

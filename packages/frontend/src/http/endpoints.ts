@@ -3,8 +3,8 @@ import {
   compilePipeline,
   type Expr,
   formatQuery,
+  isLight as isLightExpr,
   type LogResult,
-  type MetricExpr,
   parseQuery,
   parseSelector,
   type QueryResult,
@@ -140,6 +140,7 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
     const body = encodeQueryResult(told, stats, { categorize, encodeSeconds });
     return jsonTextResponse(200, body);
   };
+  const isLight = ({ expr }: PlannedQuery) => isLightExpr(expr);
   return {
     query_range: endpoint({ plan: planRange, isLight, answer }),
     query: endpoint({ plan: planInstant, isLight, answer }),
@@ -201,22 +202,6 @@ function cutWarnings({ params }: PlannedQuery, result: QueryResult | LogResult):
     warnings.push(`lines less than ${interval} behind another were left out, as interval asks`);
   }
   return warnings;
-}
-
-/** Nodes of an expression that is evaluated in next to no time. */
-const maxLightNodes = 3;
-
-/** True for what takes next to no time once the scans are done: few aggregations, no work on labels, no joins. */
-function isLight({ expr }: PlannedQuery): boolean {
-  if (expr.kind === "log") return true;
-  let node: MetricExpr = expr;
-  for (let nodes = 1; nodes <= maxLightNodes; nodes++) {
-    if (node.kind !== "vector_aggregation") {
-      return node.kind === "range_aggregation" || node.kind === "literal" || node.kind === "vector";
-    }
-    node = node.inner;
-  }
-  return false;
 }
 
 /** Endpoints that list labels and streams. */

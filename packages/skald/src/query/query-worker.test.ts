@@ -25,9 +25,18 @@ afterAll(() => pool.close());
 const memory = new MemoryBudget(1e9);
 const { signal } = new AbortController();
 const range = { selectors: [], fromNs: 0n, toNs: 1n };
+const long = {
+  ...range,
+  selectors: [[{ name: "a", op: "=", value: "x".repeat(10_000) }]],
+} as const;
 
-it("answers a call on a query thread, from what ingesters and store have", async () => {
+it("answers a call that is work to read on a query thread, from what ingesters and store have", async () => {
   const asked: string[] = [];
+  const jobs: string[] = [];
+  const run: WorkerPool["run"] = (name, ...rest) => {
+    jobs.push(name);
+    return pool.run(name, ...rest);
+  };
   const ingester = {
     select: async ({ tenant }: { readonly tenant: string }) => {
       asked.push(tenant);
@@ -36,7 +45,8 @@ it("answers a call on a query thread, from what ingesters and store have", async
     },
   } as Partial<HeldRows> as HeldRows;
   const lanes = new QueryLanes({
-    ...{ pool, memory, host: {}, threads: 2, hidesRows: () => false },
+    ...{ pool: { run, resume: () => pool.resume() }, memory, host: {}, threads: 2 },
+    hidesRows: () => false,
     services: {
       ingester,
       catalog: { list: async () => [] },
@@ -49,11 +59,14 @@ it("answers a call on a query thread, from what ingesters and store have", async
       queueSeconds: 0,
     }),
   }));
-  const found = await querier.run("labels", { tenants: ["t"], ...range }, { signal });
+  const found = await querier.run("labels", { tenants: ["t"], ...long }, { signal });
   expect(found).toEqual([{ tenant: "t", texts: [] }]);
-  const failed = querier.run("labels", { tenants: ["down"], ...range }, { signal });
+  const failed = querier.run("labels", { tenants: ["down"], ...long }, { signal });
   await expect(failed).rejects.toMatchObject({ code: "unavailable" });
-  expect(asked).toEqual(["t", "down"]);
+  expect([asked, jobs]).toEqual([
+    ["t", "down"],
+    ["call", "call"],
+  ]);
 });
 
 it("has queriers elsewhere answer what a request asks for", async () => {
