@@ -203,7 +203,7 @@ function mergeRefusals(refusals: readonly PushRefusal[]): PushRefusal[] {
 }
 
 /** Views wait this long for others; an ingester may keep what they hold meanwhile. */
-const maxWaitMs = 250;
+const maxWaitMs = 2000;
 /** Views of one call. */
 const maxViews = 100;
 

@@ -6,23 +6,27 @@ describe("Releases", () => {
     const calls: (readonly string[])[] = [];
     const state = { failure: undefined as unknown };
     const due: (() => void)[] = [];
+    const waits: number[] = [];
     const send = async (views: readonly string[]) => {
       calls.push(views);
       if (state.failure !== undefined) throw state.failure;
     };
-    const releases = new Releases(send, (run) => void due.push(run));
+    const releases = new Releases(send, (run, ms) => {
+      due.push(run);
+      waits.push(ms);
+    });
     /** Runs what was to be run later. */
     const wait = async () => {
       for (const run of due.splice(0)) run();
       await new Promise(setImmediate);
     };
-    return { releases, calls, state, wait };
+    return { releases, calls, state, wait, waits };
   }
 
-  it("gives nothing back before its time", () => {
-    const { releases, calls } = open();
+  it("gives nothing back for two seconds, in which others may come", () => {
+    const { releases, calls, waits } = open();
     for (const view of ["a", "b"]) releases.add(view);
-    expect(calls).toEqual([]);
+    expect([calls, waits]).toEqual([[], [2000]]);
   });
 
   it("gives several back in a call, soon or when they are many", async () => {
