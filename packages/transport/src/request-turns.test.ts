@@ -56,6 +56,23 @@ describe("requests that begin", () => {
     expect(begun.indexOf("other")).toBeLessThanOrEqual(3);
   });
 
+  it("do not wait for a turn of each connection that sent many, where their own sent one", async () => {
+    const turns = new RequestTurns({ atOnce: 1, perTurn: 4 });
+    const begun: string[] = [];
+    for (let i = 0; i < 50; i++) {
+      const greedy = {};
+      for (let n = 0; n < 3; n++) turns.run(greedy, () => begun.push("greedy"));
+    }
+    for (const name of ["one", "two"]) turns.run({}, () => begun.push(name));
+    expect(turns.connections).toBe(52);
+    while (begun.length < 152) await nextTurn();
+    expect(begun.indexOf("one")).toBeLessThanOrEqual(2);
+    expect(begun.indexOf("two")).toBeLessThanOrEqual(4);
+    // They do not keep those that sent many waiting either.
+    expect(begun.slice(0, 4).filter((name) => name === "greedy").length).toBeGreaterThan(1);
+    expect(turns.connections).toBe(0);
+  });
+
   it("are as few in a turn as the bounds say", async () => {
     const turns = new RequestTurns({ atOnce: 2, perTurn: 3 });
     let begun = 0;

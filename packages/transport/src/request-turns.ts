@@ -13,13 +13,16 @@ export interface TurnBounds {
 }
 
 /**
- * Begins requests in turns. A connection that sends many at once has one of them begun whenever its turn comes, and the event loop
- * goes on after 4 ms: neither a thousand requests in one packet nor a hundred such connections keep others waiting for long.
+ * Begins requests in turns. A connection that sends many at once has one of them begun whenever its turn comes, every other turn is one
+ * of a connection that sent one, and the event loop goes on after 4 ms: neither a thousand requests in one packet nor hundreds of such
+ * connections keep others waiting for long.
  */
 export class RequestTurns {
   readonly #bounds: TurnBounds;
-  /** What waits, by connection; the first connection has the next turn. */
-  readonly #waiting = new Map<object, (() => void)[]>();
+  /** What waits, by connection, of those that sent one request and of those that sent several; the first connection has the next turn. */
+  readonly #single = new Map<object, (() => void)[]>();
+  readonly #several = new Map<object, (() => void)[]>();
+  #isSingleNext = true;
   #count = 0;
   /** Requests that began in this turn as they came. */
   #begun = 0;
@@ -32,20 +35,21 @@ export class RequestTurns {
 
   /** Connections of which something waits. */
   get connections(): number {
-    return this.#waiting.size;
+    return this.#single.size + this.#several.size;
   }
 
   /** Begins a request now, or in the turn of its connection. False if too many wait there; then it does nothing. `begin` must not throw. */
   run(connection: object, begin: () => void): boolean {
-    const before = this.#waiting.get(connection);
+    const before = this.#single.get(connection) ?? this.#several.get(connection);
     if (before !== undefined) {
       if (before.length >= maxWaiting) return false;
       before.push(begin);
       this.#count++;
+      if (this.#single.delete(connection)) this.#several.set(connection, before);
     } else if (this.#count === 0 && this.#hasRoom()) {
       begin();
     } else {
-      this.#waiting.set(connection, [begin]);
+      this.#single.set(connection, [begin]);
       this.#count++;
     }
     this.#plan();
@@ -54,8 +58,10 @@ export class RequestTurns {
 
   /** Forgets what waits of a connection that is closed, and all that it holds. */
   drop(connection: object): void {
-    this.#count -= this.#waiting.get(connection)?.length ?? 0;
-    this.#waiting.delete(connection);
+    for (const waiting of [this.#single, this.#several]) {
+      this.#count -= waiting.get(connection)?.length ?? 0;
+      waiting.delete(connection);
+    }
   }
 
   #hasRoom(): boolean {
@@ -86,11 +92,14 @@ export class RequestTurns {
   }
 
   #beginNext(): void {
-    for (const [connection, begins] of this.#waiting) {
+    const isSingle = this.#several.size === 0 || (this.#isSingleNext && this.#single.size > 0);
+    const waiting = isSingle ? this.#single : this.#several;
+    this.#isSingleNext = !isSingle;
+    for (const [connection, begins] of waiting) {
       // The connection goes behind the others.
-      this.#waiting.delete(connection);
+      waiting.delete(connection);
       const begin = begins.shift() as () => void;
-      if (begins.length > 0) this.#waiting.set(connection, begins);
+      if (begins.length > 0) waiting.set(connection, begins);
       this.#count--;
       begin();
       return;

@@ -70,7 +70,7 @@ const movedPermanently = 301;
  * Connections that begin to speak HTTP/2 in one turn of the event loop, and those that may wait for that. Node reads all that a client
  * sent at once, and a hundred requests take 10 ms.
  */
-const startBounds = { atOnce: 2, perTurn: 2 };
+const startBounds = { atOnce: 1, perTurn: 1 };
 const maxWaitingStarts = 256;
 
 /** The HTTP side of a process: express for the endpoints, plain node:http for pushes. */
