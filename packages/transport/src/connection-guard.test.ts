@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { rapidResets } from "@skald/testkit";
 import { WebSocket } from "ws";
 import type { CutReason } from "./connection-guard.js";
+import { ConnectionStarts } from "./http/connection-starts.js";
 import { ask, echo, push } from "./http/testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
 import { RequestTurns } from "./request-turns.js";
@@ -149,20 +150,24 @@ describe("a client that sends many requests ahead", () => {
 describe("a connection that begins to speak HTTP/2", () => {
   it("does so in its turn, before its requests have theirs", async () => {
     isFaulty = false;
-    const run = mock.method(RequestTurns.prototype, "run");
+    const turns = [ConnectionStarts, RequestTurns].map(({ prototype }) =>
+      mock.method(prototype, "run"),
+    );
     const { url } = await start();
     const client = connect(url);
     expect(await statusOf(client)).toBe(200);
     client.destroy();
-    const turns = run.mock.calls.map(({ arguments: [connection] }) => connection.constructor.name);
-    run.mock.restore();
-    expect(turns).toEqual(["Socket", "ServerHttp2Session"]);
+    const begun = turns.map(({ mock: { calls } }) =>
+      calls.map(({ arguments: [connection] }) => connection.constructor.name),
+    );
+    for (const turn of turns) turn.mock.restore();
+    expect(begun).toEqual([["Socket"], ["ServerHttp2Session"]]);
   });
 
   it("is cut when too many wait for that, while those of HTTP/1 are served", async () => {
     isFaulty = false;
     const { port, url } = await start();
-    const waiting = mock.getter(RequestTurns.prototype, "connections", () => 256);
+    const waiting = mock.method(ConnectionStarts.prototype, "run", () => false);
     expect(await sendUntilClosed(port, rapidResets(1, { ":path": "/api/echo" }))).toBe("");
     expect((await ask(`${url}/api/echo`)).status).toBe(200);
     waiting.mock.restore();

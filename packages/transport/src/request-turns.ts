@@ -1,16 +1,11 @@
 /** Longest stretch that the requests begun in one turn of the event loop may take, with what follows them at once. */
 const stretchMs = 4;
-/** Bounds of requests; what follows those that begin as they come, such as a short answer, comes after all of them. */
-const requests: TurnBounds = { atOnce: 8, perTurn: 64 };
+/** Most that begin in one turn as they come; what follows them, such as a short answer, comes after all of them. */
+const maxAtOnce = 8;
+/** Most of those that wait that begin in one turn. */
+const maxPerTurn = 64;
 /** Requests that one connection may send ahead. */
 const maxWaiting = 1000;
-
-export interface TurnBounds {
-  /** Most that begin in one turn as they come. */
-  readonly atOnce: number;
-  /** Most of those that wait that begin in one turn. */
-  readonly perTurn: number;
-}
 
 /**
  * Begins requests in turns. A connection that sends many at once has one of them begun whenever its turn comes, every other turn is one
@@ -18,7 +13,6 @@ export interface TurnBounds {
  * connections keep others waiting for long.
  */
 export class RequestTurns {
-  readonly #bounds: TurnBounds;
   /** What waits, by connection, of those that sent one request and of those that sent several; the first connection has the next turn. */
   readonly #single = new Map<object, (() => void)[]>();
   readonly #several = new Map<object, (() => void)[]>();
@@ -28,15 +22,6 @@ export class RequestTurns {
   #begun = 0;
   #sinceMs = 0;
   #isPlanned = false;
-
-  constructor(bounds: TurnBounds = requests) {
-    this.#bounds = bounds;
-  }
-
-  /** Connections of which something waits. */
-  get connections(): number {
-    return this.#single.size + this.#several.size;
-  }
 
   /** Begins a request now, or in the turn of its connection. False if too many wait there; then it does nothing. `begin` must not throw. */
   run(connection: object, begin: () => void): boolean {
@@ -67,14 +52,14 @@ export class RequestTurns {
   #hasRoom(): boolean {
     if (this.#begun === 0) this.#sinceMs = performance.now();
     this.#begun++;
-    return this.#begun <= this.#bounds.atOnce && performance.now() - this.#sinceMs < stretchMs;
+    return this.#begun <= maxAtOnce && performance.now() - this.#sinceMs < stretchMs;
   }
 
   /** Plans the end of this turn and what waits, each in an immediate of its own, so that what follows one at once counts for the next. */
   #plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    const steps = Math.max(1, Math.min(this.#bounds.perTurn, this.#count));
+    const steps = Math.max(1, Math.min(maxPerTurn, this.#count));
     let sinceMs: number | undefined;
     for (let left = steps - 1; left >= 0; left--) {
       setImmediate(() => {

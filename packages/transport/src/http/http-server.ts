@@ -8,6 +8,7 @@ import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { RequestTurns } from "../request-turns.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
+import { ConnectionStarts } from "./connection-starts.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
 import { pathOf, type RequestObserver, routeName, serveObserved, unknownRoute } from "./observe.js";
 import type { Authorize, EndpointDocs, Route } from "./route.js";
@@ -66,20 +67,13 @@ const maxHeaderBytes = 1024 * 1024;
 const maxCheckPeriodMs = 5_000;
 const minCheckPeriodMs = 100;
 const movedPermanently = 301;
-/**
- * Connections that begin to speak HTTP/2 in one turn of the event loop, and those that may wait for that. Node reads all that a client
- * sent at once, and a hundred requests take 10 ms.
- */
-const startBounds = { atOnce: 1, perTurn: 1 };
-const maxWaitingStarts = 256;
-
 /** The HTTP side of a process: express for the endpoints, plain node:http for pushes. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #guard: ConnectionGuard;
   readonly #turns = new RequestTurns();
   /** Connections that begin to speak HTTP/2. */
-  readonly #starts = new RequestTurns(startBounds);
+  readonly #starts = new ConnectionStarts();
   readonly #origins: AllowedOrigins;
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #observing: Parameters<typeof serveObserved>[0];
@@ -179,8 +173,8 @@ export class HttpServer {
       this.#sockets.delete(socket as Socket);
       // A client of HTTP/1 may still read when it has ended its side; nobody would notice the end of this one.
       socket.allowHalfOpen = false;
-      if (this.#starts.connections >= maxWaitingStarts) socket.destroy();
-      else this.#starts.run(socket, () => socket.destroyed || http2.serve(socket));
+      const isTaken = this.#starts.run(socket, () => socket.destroyed || http2.serve(socket));
+      if (!isTaken) socket.destroy();
     };
     server.removeListener(event, listener as ConnectionListener);
     server.on("connection", (socket: Socket) => keepUntilClosed(this.#connections, socket));
