@@ -1,13 +1,14 @@
 // What so many GB a day cost: objects, calls of the store, memory and dollars, by the compactor's own plan and the code of the day index.
 //
 //   node packages/compactor/bench/plan.mjs [--gb 1,10,100,1000,10000] [--streams-per-gb 100] [--tenants 1] [--days 30] [--queries 2000]
-//                                          [--index 1000000]
+//                                          [--merges 1] [--index 1000000]
 //
 //   --gb              lines a day, GB, a row each
 //   --streams-per-gb  streams of a day for each of them, 200 at least
 //   --tenants         that share lines and streams
 //   --days            that rows are kept
 //   --queries         of each tenant a day, each of which lists its day and reads some ranges that no cache has
+//   --merges          that run at a time (compactor.max_compaction_parallelism)
 //   --index           streams of a tenant's day whose index is built and asked, 0: none
 //
 // Below 500 GB a day one process, without copies; beyond that three copies and an ingester for each 860 GB. Last figures: docs/operations.md.
@@ -22,6 +23,7 @@ const { values: options } = parseArgs({
     tenants: { type: "string", default: "1" },
     days: { type: "string", default: "30" },
     queries: { type: "string", default: "2000" },
+    merges: { type: "string", default: "1" },
     index: { type: "string", default: "1000000" },
   },
 });
@@ -50,7 +52,7 @@ function rowOf(gb) {
   const copies = isCluster ? 3 : 1;
   const streams = Math.max(200, gb * Number(options["streams-per-gb"]));
   const lineBytes = (gb * 1e9) / tenants;
-  const day = simulateDay({ lineBytes, ingesters, copies });
+  const day = simulateDay({ lineBytes, ingesters, copies, mergesAtOnce: Number(options.merges) });
   const ofTenant = { streams: streams / tenants, segments: day.merged };
   const indexBytes = perUnit.bytes(ofTenant);
   const lists = listsADay(day);
@@ -72,6 +74,7 @@ function rowOf(gb) {
     "GET a day": gets,
     "day index MB": +((indexBytes * tenants) / 1e6).toFixed(2),
     "merge cores": coresOf((day.mergedBytes * tenants) / mergedBytesACpuMs),
+    "indexes written": day.publishes * tenants,
     "index cores": coresOf(day.publishes * tenants * perUnit.nextMs(ofTenant)),
     "ingester GiB": +(1 + (streams * copies) / ingesters / 1e5).toFixed(1),
     "gateway GiB": +(0.25 + (2 * tenants * perUnit.memory(ofTenant)) / GiB).toFixed(2),

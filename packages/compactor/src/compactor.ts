@@ -91,6 +91,7 @@ export class Compactor {
         ...planBounds,
         ...{ settleMs, rememberMs, graceMs: config.retention_delete_delay },
         deletesAtOnce: config.retention_delete_worker_count,
+        mergesAtOnce: config.max_compaction_parallelism,
         ...deps.bounds,
       },
       onMerged: (merge) => {

@@ -63,8 +63,9 @@ export const compactorConfig = field.section("Merges, and deletes what is too ol
   ...deletes,
   max_compaction_parallelism: field.integer(
     1,
-    "tables at a time",
+    "tables, and merges of them, at a time, each on a thread",
     flag("max-compaction-parallelism"),
+    { min: 1 },
   ),
   tables_to_compact: field.integer(
     0,

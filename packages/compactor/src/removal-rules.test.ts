@@ -29,7 +29,7 @@ const forEver: RetentionLimits = { retention_period: 0, retention_stream: [] };
 /** Small segments are not merged, so that each keeps its id. */
 const bounds = {
   ...{ targetBytes: 1, minInputs: 9, maxInputs: 9 },
-  ...{ graceMs: 1000, rememberMs: 5000, settleMs: 1e15, deletesAtOnce: 3 },
+  ...{ graceMs: 1000, rememberMs: 5000, settleMs: 1e15, deletesAtOnce: 3, mergesAtOnce: 2 },
 };
 
 const rows: Readonly<Record<string, readonly StoredRow[]>> = {

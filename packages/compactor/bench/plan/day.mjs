@@ -13,7 +13,7 @@ const headsADay = 12;
 export const atRest = { fresh: 0.2266, merged: 0.2016 };
 
 /** What a day of so many bytes of lines makes; `copies` is the replication factor, and a merge drops all but one. */
-export function simulateDay({ lineBytes, ingesters, copies }) {
+export function simulateDay({ lineBytes, ingesters, copies, mergesAtOnce }) {
   const each = (lineBytes * copies) / ingesters;
   const sealed = Math.max(headsADay, Math.ceil(each / headBytes)) * ingesters;
   const size = (lineBytes * copies) / sealed;
@@ -25,6 +25,8 @@ export function simulateDay({ lineBytes, ingesters, copies }) {
     for (;;) {
       const groups = planMerges(segments, isSettled);
       if (groups.length === 0) return;
+      // Merges that end together are in one index.
+      day.publishes += Math.ceil(groups.length / mergesAtOnce);
       const gone = new Set();
       const made = [];
       for (const group of groups) {
@@ -63,9 +65,8 @@ function mergeGroup(day, group, copies, id) {
       (one.lineBytes * (one.level ? atRest.merged : atRest.fresh)) / pieceBytes,
     );
   day.puts += pieces(kept * atRest.merged);
-  // Its size is asked for, and the next index is put.
+  // Its size is asked for.
   day.gets++;
-  day.publishes++;
   day.merges++;
   day.mergedBytes += read;
   day.levels[level] = (day.levels[level] ?? 0) + 1;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { refuseNewerVersion } from "@skald/model";
 import { bytesRange, MemoryStore, type ObjectStore, openSegment } from "@skald/storage";
-import { Compactors, testBounds } from "../testing/compactors.js";
+import { until } from "@skald/testkit";
+import { Compactors, testBounds, threadsHere } from "../testing/compactors.js";
 import { methodsOf } from "../testing/faulty-stores.js";
 import {
   baseNs,
@@ -161,6 +162,48 @@ describe("compacting a day", () => {
     await days.run(table, { signal });
     expect(await keysOf(store)).toHaveLength(2);
     expect(most).toBe(testBounds.deletesAtOnce);
+  });
+
+  it.each([1, 2])("merges groups of a day side by side, up to %d at a time", async (most) => {
+    const rows = Array.from({ length: 8 }, (_, i) => rowsOf(i * 10, 10));
+    for (const [i, some] of rows.entries()) await putRows(store, `s${i}`, some);
+    let [running, atOnce, merges] = [0, 0, 0];
+    const merge: typeof threadsHere.merge = async (...args) => {
+      atOnce = Math.max(atOnce, ++running);
+      // The first merges end together; without others beside it one waits in vain.
+      if (++merges <= most) await until(() => merges >= most);
+      const sealed = await threadsHere.merge(...args);
+      running--;
+      return sealed;
+    };
+    const bounds = { ...testBounds, mergesAtOnce: most };
+    const days = await compactors.make(store, {
+      clock,
+      bounds,
+      threads: { ...threadsHere, merge },
+    });
+    await days.run(table, { signal });
+    expect([merges, atOnce]).toEqual([3, most]);
+    expect(await listDay(store)).toHaveLength(1);
+    expect(await readRows(store)).toEqual(rowTexts(rows.flat()));
+  });
+
+  it("begins no merge of a day that it has lost", async () => {
+    for (let i = 0; i < 8; i++) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    let merges = 0;
+    const merge: typeof threadsHere.merge = (...args) => {
+      merges++;
+      return threadsHere.merge(...args);
+    };
+    const bounds = { ...testBounds, mergesAtOnce: 1 };
+    const days = await compactors.make(store, {
+      clock,
+      bounds,
+      threads: { ...threadsHere, merge },
+    });
+    await days.run(table, { signal, isOwn: () => merges === 0 });
+    expect(merges).toBe(1);
+    expect(await listDay(store)).toHaveLength(5);
   });
 
   it("hides and deletes a replaced segment that is uploaded again", async () => {

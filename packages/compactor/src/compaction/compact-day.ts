@@ -1,5 +1,5 @@
 import { errorCodeOf, type SegmentRef } from "@skald/model";
-import { type Logger, runConcurrently } from "@skald/runtime";
+import { type Logger, runConcurrently, Semaphore } from "@skald/runtime";
 import {
   type AddedSegment,
   type DayChange,
@@ -16,6 +16,7 @@ import {
   parseSegmentKey,
   replacedBy,
 } from "@skald/storage";
+import { Batches } from "./batches.js";
 import { type DayState, readDay, type Table } from "./day-state.js";
 import {
   type ListedSegment,
@@ -70,7 +71,12 @@ export interface DayCompactionDeps extends MergeDeps {
   readonly threads: CompactionThreads;
   readonly log: Logger;
   readonly bounds: PlanBounds &
-    SweepBounds & { readonly settleMs: number; readonly deletesAtOnce: number };
+    SweepBounds & {
+      readonly settleMs: number;
+      readonly deletesAtOnce: number;
+      /** Merges at a time, of all days. */
+      readonly mergesAtOnce: number;
+    };
   readonly rules?: DayRules | undefined;
   /** Called after each merge. */
   readonly onMerged: (merge: { readonly inputs: number; readonly bytes: number }) => void;
@@ -100,11 +106,13 @@ const dayMs = 86_400_000;
 export class DayCompaction {
   readonly #deps: DayCompactionDeps;
   readonly #opened: OpenedDays;
+  readonly #merges: Semaphore;
   /** Ids of unreadable segments. */
   readonly #damaged = new Set<string>();
 
   constructor(deps: DayCompactionDeps) {
     this.#deps = deps;
+    this.#merges = new Semaphore(deps.bounds.mergesAtOnce);
     this.#opened = new OpenedDays({
       store: deps.store,
       decode: (name, bytes) => deps.threads.open(name, bytes),
@@ -134,13 +142,10 @@ export class DayCompaction {
     if (!isOwn()) return;
     day = await this.#applyRules(day, signal);
     for (;;) {
-      const groups = this.#plan(day);
-      if (groups.length === 0) return;
-      for (const group of groups) {
-        if (!isOwn()) return;
-        const inputs = group.map((segment) => ({ segment }));
-        day = await this.#merge(day, inputs, signal);
-      }
+      const merges = this.#plan(day).map((group) => group.map((segment) => ({ segment })));
+      if (merges.length === 0) return;
+      day = await this.#mergeAll(day, merges, { signal, isOwn });
+      if (!isOwn()) return;
     }
   }
 
@@ -219,11 +224,11 @@ export class DayCompaction {
     const { drop, rewrite } = await rules.changesOf(day.index, { signal });
     const sinceMs = clock.nowMs();
     const remove = findAll(day.index, drop).map((segment) => goneOf(segment, sinceMs, undefined));
-    let next = remove.length === 0 ? day : await this.#publish(day, { remove }, signal);
-    for (const segment of findAll(day.index, [...rewrite.keys()])) {
-      const dropped = rewrite.get(segment.id);
-      next = await this.#merge(next, [{ segment, dropped }], signal);
-    }
+    const left = remove.length === 0 ? day : await this.#publish(day, { remove }, signal);
+    const merges = findAll(day.index, [...rewrite.keys()]).map((segment) => [
+      { segment, dropped: rewrite.get(segment.id) },
+    ]);
+    const next = await this.#mergeAll(left, merges, { signal });
     rules.onDone?.(
       day,
       [...drop, ...rewrite.keys()].filter((id) => !this.#damaged.has(id)),
@@ -231,22 +236,38 @@ export class DayCompaction {
     return next;
   }
 
-  async #merge(
+  /** Merges groups without a segment in common, several at a time. Begins no further one when the day is not its own any more. */
+  async #mergeAll(
     day: DayState,
+    groups: readonly (readonly MergeInput[])[],
+    { signal, isOwn = () => true }: DayRun,
+  ): Promise<DayState> {
+    const written = new Batches(day, (before, changes: readonly Changes[]) =>
+      this.#publish(before, joined(changes), signal),
+    );
+    const { mergesAtOnce } = this.#deps.bounds;
+    await runConcurrently(groups, mergesAtOnce, signal, (inputs, signal) =>
+      this.#merges.run(async () => {
+        if (isOwn()) await this.#merge(written, inputs, signal);
+      }, signal),
+    );
+    return written.state;
+  }
+
+  async #merge(
+    written: Batches<DayState, Changes>,
     inputs: readonly MergeInput[],
     signal: AbortSignal,
-  ): Promise<DayState> {
-    const merge = new SegmentMerge(this.#deps, day, inputs);
+  ): Promise<void> {
+    const merge = new SegmentMerge(this.#deps, written.state, inputs);
     try {
       const { add, remove, bytes } = await merge.run(signal);
-      const next = await this.#publish(day, { add, remove }, signal);
+      await written.add({ add, remove });
       this.#deps.onMerged({ inputs: inputs.length, bytes });
-      return next;
     } catch (error) {
       const damaged = merge.damagedBy(error);
       if (damaged === undefined) throw error;
-      this.#setAside(damaged.id, (error as Error).message, day);
-      return day;
+      this.#setAside(damaged.id, (error as Error).message, written.state);
     } finally {
       await merge.clear();
     }
@@ -281,6 +302,13 @@ export class DayCompaction {
     const { tenant } = facts;
     this.#deps.log.error("a segment is damaged; it is not merged", { tenant, segment: id, reason });
   }
+}
+
+function joined(changes: readonly Changes[]): Changes {
+  return {
+    add: changes.flatMap(({ add = [] }) => add),
+    remove: changes.flatMap(({ remove = [] }) => remove),
+  };
 }
 
 function findAll(index: DayIndex, ids: readonly string[]): IndexedSegment[] {

@@ -37,7 +37,7 @@ export const threadsHere: CompactionThreads = {
 /** Grace times and sizes of tests: small segments are merged in pairs. */
 export const testBounds = {
   ...{ targetBytes: 1_000_000, minInputs: 2, maxInputs: 4 },
-  ...{ graceMs: 1000, rememberMs: 5000, settleMs: 1e15, deletesAtOnce: 3 },
+  ...{ graceMs: 1000, rememberMs: 5000, settleMs: 1e15, deletesAtOnce: 3, mergesAtOnce: 2 },
 };
 
 /** Makes compactors over stores, and removes their files. */
