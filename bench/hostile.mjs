@@ -3,6 +3,7 @@
 // runs already is attacked with `--url U --pid P`, and `--keep` uses the data that an earlier run pushed to it. Tenant A attacks
 // while `/ready`, a tiny query and a small push of tenant B are asked for at a fixed pace, from a thread of its own, so that
 // what this program reads does not count. Prints a Markdown table; ends with 1 where a row misses an aim.
+import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -98,7 +99,7 @@ function soakOf(client) {
   const run = async () => {
     for (let i = 0; performance.now() < untilMs; i++) {
       const one = all[i % all.length];
-      const begun = one.run(one.times, AbortSignal.timeout(Number(args.seconds) * 1000));
+      const begun = one.run(one.times, signalAfter(Number(args.seconds) * 1000));
       const { counts } = summaryOf(await allOfBegun(begun));
       console.log(`${one.name.padEnd(5)} ${JSON.stringify(counts)}`);
     }
@@ -106,6 +107,13 @@ function soakOf(client) {
   };
   const needs = all.flatMap((one) => one.needs);
   return { name: "soak", what: `all rows for ${args.soak} minutes`, times: 1, needs, run };
+}
+
+/** A signal that each call of a case listens to. */
+function signalAfter(ms) {
+  const signal = AbortSignal.timeout(ms);
+  setMaxListeners(0, signal);
+  return signal;
 }
 
 async function measure(server, client, { name, what, times, run, isTimed }) {
@@ -120,7 +128,7 @@ async function measure(server, client, { name, what, times, run, isTimed }) {
   const startMs = performance.now();
   // The first call of each probe is on its way before the case begins.
   await sleep(300);
-  const ends = AbortSignal.timeout(isTimed ? Number(args.seconds) * 1000 : caseTimeoutMs);
+  const ends = signalAfter(isTimed ? Number(args.seconds) * 1000 : caseTimeoutMs);
   const begun = run(times, ends);
   const own = name === "idle" ? (await begun, []) : await allOfBegun(begun);
   const tookMs = performance.now() - startMs;

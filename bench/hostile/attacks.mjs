@@ -1,7 +1,6 @@
 // The attacks of one client, by the names under which docs/limits.md lists them. Each goes on for a fixed time, so that what
 // others feel does not depend on how fast the server refuses. Bodies are made before the time begins.
 import { createSocket } from "node:dgram";
-import { setMaxListeners } from "node:events";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { rapidResets } from "../../packages/testkit/dist/index.js";
@@ -156,7 +155,6 @@ function attack(name, what, times, make) {
     needs: [],
     isTimed: true,
     run: (count, signal) => {
-      setMaxListeners(0, signal);
       const once = make();
       const answers = [];
       const one = async () => {
