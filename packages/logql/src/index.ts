@@ -24,9 +24,9 @@ export {
   type ColumnNeeds,
   forEachStretch,
   type RunHeader,
+  type SlicedRows,
   type StreamLabels,
   streamKey,
-  type TimedRows,
 } from "./scan/block-selection.js";
 export {
   type Findings,

@@ -72,6 +72,9 @@ export interface BlockStreams {
 /** The rows of a block, and their timestamps. */
 export type TimedRows = Pick<Block, "baseNs" | "rowCount" | "runs" | "timestamps">;
 
+/** The same, and the rows of a run by slices of time; undefined where they are not known. */
+export type SlicedRows = TimedRows & { slices(run: number): TimeSlices | undefined };
+
 /** Calls back for the stretches of rows of each selected run that have no excluded row in them. */
 export function forEachStretch(
   block: Pick<Block, "runs">,
@@ -189,6 +192,99 @@ export class WindowRows {
       bucketOfRow[row] = bucket;
     }
     this.count = count;
+  }
+}
+
+/**
+ * The rows of a sealed block that lie in a window of the leaf, ascending, in stretches that share a bucket. Rows of a run ascend by time, so
+ * that slices of time tell the buckets of rows, too. Reused block by block.
+ */
+export class WindowStretches {
+  count = 0;
+  readonly from: number[] = [];
+  /** Exclusive. */
+  readonly to: number[] = [];
+  readonly bucket: number[] = [];
+  /** The first of those that may still be taken back, and may grow. */
+  #first = 0;
+
+  /** Selects the rows of the runs without the excluded ones. Reads timestamps only where an edge cuts a run, and a slice of it. */
+  select(block: SlicedRows, selection: RunSelection, cursor: BucketCursor): void {
+    const { runs } = block;
+    const add = (bucket: number, from: number, to: number) => this.#add(bucket, from, to);
+    this.count = 0;
+    forEachStretch(block, selection, (run, from, to) => {
+      this.#first = this.count;
+      if (cursor.covers(runs.minTime[run]!, runs.maxTime[run]!)) {
+        if (cursor.bucket >= 0) add(cursor.bucket, from, to);
+        return;
+      }
+      const slices = block.slices(run);
+      if (slices !== undefined && this.#addSlices(runs, run, slices, { from, to }, cursor)) return;
+      this.count = this.#first;
+      forEachBucket(block.timestamps(), from, to, cursor, add);
+    });
+  }
+
+  #addSlices(
+    { rowStart, minTime, maxTime }: TimedRows["runs"],
+    run: number,
+    slices: TimeSlices,
+    within: { readonly from: number; readonly to: number },
+    cursor: BucketCursor,
+  ): boolean {
+    const header = { minTime: minTime[run]!, maxTime: maxTime[run]! };
+    let row = rowStart[run]!;
+    for (let at = slices.from; at < slices.to && row < within.to; at++) {
+      const from = Math.max(row, within.from);
+      row += slices.rows[at]!;
+      const to = Math.min(row, within.to);
+      if (from >= to) continue;
+      if (!coversSlice(cursor, slices, at, header)) return false;
+      if (cursor.bucket >= 0) this.#add(cursor.bucket, from, to);
+    }
+    return true;
+  }
+
+  #add(bucket: number, from: number, to: number): void {
+    const last = this.count - 1;
+    if (last >= this.#first && this.to[last] === from && this.bucket[last] === bucket) {
+      this.to[last] = to;
+      return;
+    }
+    this.from[this.count] = from;
+    this.to[this.count] = to;
+    this.bucket[this.count++] = bucket;
+  }
+}
+
+/** Moves to the bucket of a slice of a run; true when all times of the run in the slice share it. */
+export function coversSlice(
+  cursor: BucketCursor,
+  { stepNs, first, from }: TimeSlices,
+  at: number,
+  { minTime, maxTime }: Pick<RunHeader, "minTime" | "maxTime">,
+): boolean {
+  const begin = (first + at - from) * stepNs;
+  return cursor.covers(Math.max(minTime, begin + 1), Math.min(maxTime, begin + stepNs));
+}
+
+/** Cuts the rows [from, to) into stretches of one bucket and calls back for those that are in one. */
+export function forEachBucket(
+  times: Float64Array,
+  from: number,
+  to: number,
+  cursor: BucketCursor,
+  visit: (bucket: number, from: number, to: number) => void,
+): void {
+  let first = from;
+  while (first < to) {
+    cursor.seek(times[first]!);
+    const { low, high } = cursor;
+    let end = first + 1;
+    while (end < to && times[end]! >= low && times[end]! < high) end++;
+    if (cursor.bucket >= 0) visit(cursor.bucket, first, end);
+    first = end;
   }
 }
 

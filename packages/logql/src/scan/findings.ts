@@ -75,7 +75,7 @@ export class FindingsWriter {
    * known.
    */
   addRows(number: number, seen: Uint32Array, batch: Readonly<RowSelection>, known?: FoundBlock) {
-    if (known?.knows(seen) === true) return;
+    if (known?.knowsAll(seen) === true) return;
     const passed = bitsOf(batch, seen.length * 32);
     known?.addTo(seen, passed);
     const none = { series: new Uint16Array(0), values: new Float64Array(0) };
@@ -196,7 +196,7 @@ export class FoundBlock {
   }
 
   /** Whether all of these rows, as words of bits, are known. */
-  knows(rows: Uint32Array): boolean {
+  knowsAll(rows: Uint32Array): boolean {
     const [from] = this.#words;
     return rows.every((word, i) => (word & ~this.findings.seen[from + i]!) === 0);
   }
@@ -215,17 +215,42 @@ export class FoundBlock {
     return [wordStart[this.#at]!, wordStart[this.#at + 1]!];
   }
 
+  /** Whether all of the rows from .. to - 1 are known. */
+  knows(from: number, to: number): boolean {
+    const { seen } = this.findings;
+    const [first] = this.#words;
+    for (let word = from >> 5; word * 32 < to; word++)
+      if ((seen[first + word]! | ~bitsWithin(word, from, to)) !== -1) return false;
+    return true;
+  }
+
   /** Whether all of the rows from .. to - 1 are known not to pass. */
   refuses(from: number, to: number): boolean {
-    const { wordStart, seen, passed } = this.findings;
-    const first = wordStart[this.#at]!;
+    const { seen, passed } = this.findings;
+    const [first] = this.#words;
     for (let word = from >> 5; word * 32 < to; word++) {
-      const below = word * 32 < from ? ~(-1 << (from & 31)) : 0;
-      const above = to - word * 32 < 32 ? -1 << (to & 31) : 0;
       const refused = seen[first + word]! & ~passed[first + word]!;
-      if ((refused | below | above) !== -1) return false;
+      if ((refused | ~bitsWithin(word, from, to)) !== -1) return false;
     }
     return true;
+  }
+
+  /** Counts those of the rows from .. to - 1 that pass, by places in `labels`. */
+  count(from: number, to: number, add: (place: number, rows: number) => void): void {
+    const { passed, passedStart, series } = this.findings;
+    const [first] = this.#words;
+    let rows = 0;
+    for (let word = from >> 5; word * 32 < to; word++)
+      rows += countBits(passed[first + word]! & bitsWithin(word, from, to));
+    if (rows === 0) return;
+    if (series.length === 0) {
+      add(0, rows);
+      return;
+    }
+    let rank =
+      passedStart[this.#at]! + countBits(passed[first + (from >> 5)]! & ~(-1 << (from & 31)));
+    for (let word = 0; word < from >> 5; word++) rank += countBits(passed[first + word]!);
+    addUp(series, rank, rank + rows, add);
   }
 
   /** Those of the rows that pass, with places in `labels` as their series; undefined when some of the rows are not known. */
@@ -233,7 +258,7 @@ export class FoundBlock {
     const { passed, passedStart, series, values } = this.findings;
     const [from, to] = this.#words;
     const wanted = bitsOf(selection, (to - from) * 32);
-    if (!this.knows(wanted)) return undefined;
+    if (!this.knowsAll(wanted)) return undefined;
     let count = 0;
     wanted.forEach((word, i) => {
       count += countBits(word & passed[from + i]!);
@@ -260,6 +285,36 @@ export class FoundBlock {
     }
     return found;
   }
+}
+
+/** Of the rows of a word, those from .. to - 1 as bits. */
+function bitsWithin(word: number, from: number, to: number): number {
+  const below = word * 32 < from ? -1 << (from & 31) : -1;
+  return to - word * 32 < 32 ? below & ~(-1 << (to & 31)) : below;
+}
+
+/** By place, how often it was met so far: zeros between calls. */
+const met = new Uint32Array(maxSeries);
+
+/** Counts the places of a stretch, in order of their first row. */
+function addUp(
+  series: Uint16Array,
+  from: number,
+  to: number,
+  add: (place: number, rows: number) => void,
+): void {
+  const places: number[] = [];
+  for (let i = from; i < to; i++) {
+    const place = series[i]!;
+    if (met[place] === 0) places.push(place);
+    met[place]! += 1;
+  }
+  const rows = places.map((place) => met[place]!);
+  // Adding may throw.
+  for (const place of places) met[place] = 0;
+  places.forEach((place, i) => {
+    add(place, rows[i]!);
+  });
 }
 
 /** Hacker's Delight, figure 5-2. */

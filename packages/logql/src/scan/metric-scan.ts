@@ -1,5 +1,5 @@
 import type { RowSelection } from "@skald/kernels";
-import type { Block, Labels, NeedleFormula, RowSet, TimeSlices } from "@skald/model";
+import type { Block, Labels, NeedleFormula, RowSet } from "@skald/model";
 import type { RowBatch } from "../pipeline/pipeline.js";
 import { keepRows } from "../pipeline/stage/row-sets.js";
 import { type LeafPlan, lastWindowEnd, wantsTimes } from "../plan/plan.js";
@@ -8,13 +8,17 @@ import { factsOf } from "../syntax/ast.js";
 import {
   type BlockSummary,
   type ColumnNeeds,
+  coversSlice,
+  forEachBucket,
   forEachStretch,
   type RunHeader,
   type RunSelection,
+  type SlicedRows,
   StreamKeys,
   type StreamLabels,
   type TimedRows,
   WindowRows,
+  WindowStretches,
 } from "./block-selection.js";
 import { accumulators, CellTable, keepsEnd, SampleColumns } from "./cells.js";
 import { FieldSeries } from "./field-columns.js";
@@ -56,7 +60,7 @@ export interface MetricScan {
   ): void;
   /** The same by what an earlier scan found. Adds nothing and returns false when that is not all that is asked. */
   addFound(
-    block: TimedRows,
+    block: SlicedRows,
     streams: StreamLabels,
     selection: RunSelection,
     found: FoundBlock,
@@ -93,6 +97,7 @@ class LeafScan implements MetricScan {
   readonly #cells: CellTable;
   readonly #samples: SampleColumns;
   readonly #windowRows = new WindowRows();
+  readonly #stretches = new WindowStretches();
   readonly #streamKeys = new StreamKeys();
   readonly #streamKeyOf = (row: number) => this.#streamKeys.ofRow(row);
   readonly #pipeline: PipelineSeries;
@@ -175,11 +180,12 @@ class LeafScan implements MetricScan {
   }
 
   addFound(
-    block: TimedRows,
+    block: SlicedRows,
     streams: StreamLabels,
     selection: RunSelection,
     found: FoundBlock,
   ): boolean {
+    if (this.#leaf.mode === "count") return this.#countFound(block, selection, found);
     const windowRows = this.#windowRows;
     windowRows.select(block, selection, this.#cursorOf(block.baseNs));
     const batch = found.batchOf(windowRows);
@@ -200,6 +206,22 @@ class LeafScan implements MetricScan {
     const labels: readonly Labels[] = this.#index.labels;
     if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
     return partialOfSamples(labels, this.#cells, this.#samples);
+  }
+
+  /** Counts need no rows: neighbouring ones of a bucket are added up by series. */
+  #countFound(block: SlicedRows, selection: RunSelection, found: FoundBlock): boolean {
+    const stretches = this.#stretches;
+    stretches.select(block, selection, this.#cursorOf(block.baseNs));
+    const { count, from, to, bucket } = stretches;
+    for (let i = 0; i < count; i++) if (!found.knows(from[i]!, to[i]!)) return false;
+    const seriesOf = this.#seriesIn(found.findings);
+    for (let i = 0; i < count; i++) {
+      found.count(from[i]!, to[i]!, (place, rows) => {
+        const cell = this.#cells.find(seriesOf(place), bucket[i]!);
+        this.#cells.rows[cell]! += rows;
+      });
+    }
+    return true;
   }
 
   /** Counts a run level by level. */
@@ -413,17 +435,6 @@ function isUnordered(mode: LeafPlan["mode"]): boolean {
   return mode === "count" || mode === "min" || mode === "max";
 }
 
-/** Moves to the bucket of a slice of a run; true when all times of the run in the slice share it. */
-function coversSlice(
-  cursor: BucketCursor,
-  { stepNs, first, from }: TimeSlices,
-  at: number,
-  { minTime, maxTime }: RunHeader,
-): boolean {
-  const begin = (first + at - from) * stepNs;
-  return cursor.covers(Math.max(minTime, begin + 1), Math.min(maxTime, begin + stepNs));
-}
-
 /** True when every row counts, with a length and a series that no stage changes. */
 function isPlain({ stages, unwrap, mode, grouping, extract }: LeafPlan): boolean {
   if (unwrap !== undefined || (mode !== "count" && mode !== "bytes")) return false;
@@ -433,23 +444,4 @@ function isPlain({ stages, unwrap, mode, grouping, extract }: LeafPlan): boolean
   return (
     isUnread && !stages.map(factsOf).some(({ filters, hasTemplate }) => filters || hasTemplate)
   );
-}
-
-/** Cuts the rows [from, to) into stretches of one bucket and calls back for those that are in one. */
-function forEachBucket(
-  times: Float64Array,
-  from: number,
-  to: number,
-  cursor: BucketCursor,
-  visit: (bucket: number, from: number, to: number) => void,
-): void {
-  let first = from;
-  while (first < to) {
-    cursor.seek(times[first]!);
-    const { low, high } = cursor;
-    let end = first + 1;
-    while (end < to && times[end]! >= low && times[end]! < high) end++;
-    if (cursor.bucket >= 0) visit(cursor.bucket, first, end);
-    first = end;
-  }
 }

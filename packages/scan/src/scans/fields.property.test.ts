@@ -157,12 +157,12 @@ describe("a query of fields that are columns", () => {
   });
 
   it.each([
-    'sum by (level) (count_over_time({app="a"} | json [1s]))',
-    'sum(count_over_time({app="a"} | json n="n" | n > 7 [1s]))',
-    'max_over_time({app="a"} | json | unwrap n [1s]) by (level)',
+    ['sum by (level) (count_over_time({app="a"} | json [1s]))', []],
+    ['sum(count_over_time({app="a"} | json n="n" | n > 7 [1s]))', []],
+    ['max_over_time({app="a"} | json | unwrap n [1s]) by (level)', [0]],
   ])(
-    "reads only the block with times of two windows, if a query asked the same before: %s",
-    (query) => {
+    "reads at most the block with times of two windows, if a query asked the same before: %s",
+    (query, wanted) => {
       const source = segmentSource(merged.segment);
       const findings: Findings[] = [];
       const first = answer(query, source, {}, findings);
@@ -172,7 +172,7 @@ describe("a query of fields that are columns", () => {
         return source.block(number, pages, memory);
       };
       expect(answer(query, { ...source, block }, {}, findings)).toEqual(first);
-      expect([findings.length, read]).toEqual([1, [0]]);
+      expect([findings.length, read]).toEqual([1, wanted]);
     },
   );
 

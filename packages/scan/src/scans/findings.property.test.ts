@@ -23,6 +23,8 @@ afterAll(() => {
 });
 const ms = 1_000_000;
 const rowCount = 600;
+/** Times a row: with the second, blocks have slices of time. */
+const paces = [ms, 100 * ms] as const;
 
 const pattern = "| pattern `<_>=<method> <_>=<status> <_>`";
 const queries = [
@@ -33,6 +35,7 @@ const queries = [
   'sum by (method) (count_over_time({app=~".+"} | regexp "m=(?P<method>[A-Z]+)" [100ms]))',
   'sum by (status) (count_over_time({app=~".+"} | logfmt | took > 20ms [100ms]))',
   'count_over_time({app="a"} | logfmt | trace="t1" [100ms])',
+  'sum by (took) (count_over_time({app=~".+"} | logfmt [100ms]))',
   'sum without (took, n) (count_over_time({app=~".+"} | logfmt | status="500" [100ms]))',
   'sum by (app) (sum_over_time({app=~".+"} | logfmt | unwrap n | __error__="" [100ms]))',
   'avg_over_time({app=~".+"} | logfmt | unwrap duration(took) | __error__="" [100ms]) by (status)',
@@ -68,9 +71,9 @@ function randomLine(random: Random): string {
   return `m=${method} status=${status} took=${random(90)}ms n=${n} x${random(9)}${" ".repeat(random(20_000))}`;
 }
 
-function segmentOf(random: Random, id: string): Source {
+function segmentOf(random: Random, id: string, pace: number = ms): Source {
   const rows = Array.from({ length: rowCount }, (_, i) => {
-    const made = row("abc"[random(3)]!, (i - (i % 3)) * ms, randomLine(random));
+    const made = row("abc"[random(3)]!, (i - (i % 3)) * pace, randomLine(random));
     return random(3) === 0 ? { ...made, metadata: { trace: `t${random(3)}` } } : made;
   });
   const { segment, close } = openSegmentFile(makeSegment(directory.path, rows, { id }));
@@ -80,8 +83,10 @@ function segmentOf(random: Random, id: string): Source {
 
 /** The answer to a query with what earlier scans found, and what this one finds. */
 function scan(query: string, source: Source, findings: readonly Findings[], options: object = {}) {
-  const { from = 0, to = rowCount * ms, ...scanned } = options as { from?: number; to?: number };
-  const leaf = leafOf(query, { from, to, stepNs: 100_000_000n });
+  const { pace = ms, ...rest } = options as { pace?: number };
+  const { from = 0, to = rowCount * pace, ...scanned } = rest as { from?: number; to?: number };
+  const paced = query.replace(/(\d+)ms\]/, (_, range) => `${(range * pace) / ms}ms]`);
+  const leaf = leafOf(paced, { from, to, stepNs: BigInt(100 * pace) });
   const location = { kind: "file", path: "p" };
   const ref = { ...source, location, findings } as never;
   const made: Findings[] = [];
@@ -126,14 +131,15 @@ function randomMask(random: Random, { blockCount, runs }: Source) {
 it("scans with findings of others answer as scans without, whatever their ranges, streams and masks", () => {
   for (let run = 0; run < testRuns(4); run++) {
     const random = seededRandom(testSeed() * 1000 + run);
-    const source = segmentOf(random, `s${run}`);
+    const pace = paces[run % 2]!;
+    const source = segmentOf(random, `s${run}`, pace);
     for (const query of [...queries, ...unkept]) {
       const findings: Findings[] = [];
       for (let i = 0; i < 6; i++) {
-        const from = random(2) * random(rowCount) * ms;
-        const to = from + (1 + random(rowCount)) * ms;
+        const from = random(2) * random(rowCount) * pace;
+        const to = from + (1 + random(rowCount)) * pace;
         const mask = random(3) === 0 ? { mask: randomMask(random, source) } : {};
-        const options = random(3) === 0 ? mask : { from, to, ...mask };
+        const options = { pace, ...(random(3) === 0 ? {} : { from, to }), ...mask };
         const app = ["a", "b", ".+"][random(3)];
         const asked = query.replace(/app=~?"[^"]*"/, `app=~"${app}"`);
         const found = scan(asked, source, findings, options);
@@ -207,6 +213,38 @@ describe("a query whose stages ran over the blocks before", () => {
     const { source: spied, lines } = countReads(source);
     expect(scan(query, spied, made)).toEqual({ answer, made: [] });
     expect([made.length, lines]).toEqual([1, []]);
+  });
+
+  it("reads times only where slices of time do not tell the buckets", () => {
+    const slow = { pace: paces[1] };
+    const sliced = segmentOf(seededRandom(3), "sliced", slow.pace);
+    const timesOf = (query: string) => {
+      const { made, answer } = scan(query, sliced, [], slow);
+      const { source: spied, times } = countReads(sliced);
+      expect(scan(query, spied, made, slow)).toEqual({ answer, made: [] });
+      return times.length;
+    };
+    expect(timesOf(queries[2]!)).toBeLessThan(sliced.blockCount / 10);
+    expect(timesOf(queries[2]!.replace("[100ms]", "[70ms]"))).toBeGreaterThan(
+      sliced.blockCount / 2,
+    );
+  });
+
+  it("counts each row once where an edge cuts a slice of a run behind one that lies in the window", () => {
+    const rows = Array.from({ length: 600 }, (_, i) => {
+      const app = Math.floor(i / 30);
+      const time = ((i % 30) + 1) * (app % 2 === 0 ? 100 : 400) * ms;
+      return row(String.fromCharCode(97 + app), time, `${i % 7 ? "yes" : "no"}${"-".repeat(4000)}`);
+    });
+    const { segment, close } = openSegmentFile(makeSegment(directory.path, rows, { id: "cut" }));
+    closers.push(close);
+    const cut = segmentSource(segment);
+    const query = 'sum(count_over_time({app=~".+"} |= "yes" [20s]))';
+    const at = (seconds: number) => ({ from: seconds * 1000 * ms, to: seconds * 1000 * ms });
+    const { made } = scan(query, cut, [], at(13));
+    expect(made).toHaveLength(1);
+    expect(cut.slices(0, 1)).toBeDefined();
+    expect(scan(query, cut, made, at(7)).answer).toEqual(scan(query, cut, [], at(7)).answer);
   });
 
   it.each(unkept)("%s leaves nothing, for its error, bytes or template", (query) => {

@@ -7,9 +7,9 @@ import {
   type MetricScan,
   type RunHeader,
   rowErrorOf,
+  type SlicedRows,
   startLogScan,
   startMetricScan,
-  type TimedRows,
 } from "@skald/logql";
 import { emptyReadStats, type NeedleFormula, type ReadStats, type RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
@@ -114,11 +114,12 @@ function readCandidates(
 }
 
 /** The rows of a block whose timestamps are read when they are asked for. */
-function timedRows(source: Source, block: number, reader: BlockReader): TimedRows {
+function timedRows(source: Source, block: number, reader: BlockReader): SlicedRows {
   const runs = source.runs(block);
   let times: Float64Array | undefined;
   return {
     ...{ baseNs: source.baseNs, runs, rowCount: runs.rowStart[runs.count]! },
+    slices: (run) => source.slices(block, run),
     timestamps: () => {
       times ??= reader.read(block).timestamps();
       return times;
