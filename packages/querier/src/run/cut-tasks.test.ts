@@ -117,6 +117,19 @@ describe("TaskCutter", () => {
     expect(tasks.map(({ sources }) => sources.length)).toEqual([14, 14, 2, 1, 1, 1, 1]);
   });
 
+  it("counts a row less where rows are counted and hardly a page was read", () => {
+    const rows = mib / 64;
+    const growth = (onlyCounts: boolean, compressedBytes: number) => {
+      const cutter = new TaskCutter([segment("a", 7)], { split: true, threads: 2, onlyCounts });
+      const first = cutter.next() as QueryTask;
+      const stats = { ...emptyReadStats(), decompressedLines: rows, compressedBytes };
+      cutter.learn(first, stats);
+      return Math.round((cutter.growth! * mib) / first.bytes);
+    };
+    const all = [growth(false, 0), growth(true, 0), growth(true, rows), growth(true, 2 * rows)];
+    expect(all).toEqual([1, 8, 2, 1]);
+  });
+
   it("does not learn from tasks that read everything, nor from those that may stop early", () => {
     const sources = Array.from({ length: 4 }, (_, i) => segment(`${i}`, 7));
     for (const [split, read] of [
@@ -133,41 +146,56 @@ describe("TaskCutter", () => {
 
 describe("KnownGrowths", () => {
   const plan = planOf("{app=`a`} |= `x`") as LogPlan;
+  const one = [segment("s", 7), segment("t", 8)];
 
   it("let the same query begin with the tasks that an earlier one ended with", () => {
     const sources = Array.from({ length: 40 }, (_, i) => segment(`${i}`, 7));
     const growths = new KnownGrowths();
     const next = () =>
-      new TaskCutter(sources, { split: true, threads: 2, growth: growths.of(plan) });
+      new TaskCutter(sources, { split: true, threads: 2, growth: growths.of(plan, sources) });
     const first = next();
     const small = first.next() as QueryTask;
     expect([small.bytes, small.readBytes].map((bytes) => bytes / mib)).toEqual([17.5, 17.5]);
     first.learn(small, { ...emptyReadStats(), decompressedBytes: small.bytes / 50 });
-    growths.note(plan, first.growth);
+    growths.note(plan, first.sources, first.growth);
     const large = next().next() as QueryTask;
     expect(large.bytes / mib).toBe(350);
     expect(Math.round(large.readBytes / mib)).toBe(7);
   });
 
-  it("keep the least, by all that makes a scan but its times", () => {
+  it("tell the last where nearly the same rows are counted again, and else the least", () => {
     const growths = new KnownGrowths();
-    growths.note(plan, undefined);
-    expect(growths.of(plan)).toBeUndefined();
-    for (const growth of [50, 8, 90]) growths.note(plan, growth);
-    const later = planOf("{app=`a`} |= `x`", { from: 1, limit: 5 }) as LogPlan;
-    expect(growths.of(later)).toBe(8);
+    const leafOf = (from: number, to: number) => {
+      const [leaf] = (planOf("sum(count_over_time({app=`a`} |= `x` [2s]))") as MetricPlan).leaves;
+      return { ...leaf!, fromNs: BigInt(from), toNs: BigInt(to) };
+    };
+    growths.note(leafOf(0, 12), one, undefined);
+    expect(growths.of(leafOf(0, 12), one)).toBeUndefined();
+    for (const growth of [50, 8, 90]) growths.note(leafOf(0, 12), one, growth);
+    expect(growths.of(leafOf(0, 12), [...one, segment("new", 1)])).toBe(90);
+    expect(growths.of(leafOf(0, 12), [...one, segment("merged", 15)])).toBe(8);
+    const others = [leafOf(0, 5), leafOf(2, 14), leafOf(4, 16), leafOf(0, 20)];
+    expect(others.map((other) => growths.of(other, one))).toEqual([90, 90, 8, 8]);
+    for (const growth of [8, 90]) growths.note(plan, one, growth);
+    expect(growths.of(plan, one)).toBe(8);
+  });
+
+  it("are by all that makes a scan but its times", () => {
+    const growths = new KnownGrowths();
+    growths.note(plan, one, 8);
     const [leaf] = (planOf("sum(count_over_time({app=`a`} |= `x` [2s]))") as MetricPlan).leaves;
-    growths.note(leaf as LeafPlan, 3);
+    growths.note(leaf as LeafPlan, one, 3);
     for (const other of ["{app=`a`} |= `y`", "{app=`b`} |= `x`", "{app=`a`} |= `x` | length > 5s"])
-      expect(growths.of(planOf(other) as LogPlan)).toBeUndefined();
+      expect(growths.of(planOf(other) as LogPlan, one)).toBeUndefined();
     const by = planOf("sum by (b) (count_over_time({app=`a`} |= `x` [2s]))") as MetricPlan;
-    expect([growths.of(leaf as LeafPlan), growths.of(by.leaves[0]!)]).toEqual([3, undefined]);
+    const known = [leaf as LeafPlan, by.leaves[0]!].map((plan) => growths.of(plan, one));
+    expect(known).toEqual([3, undefined]);
   });
 
   it("forget the plans that were noted first", () => {
     const growths = new KnownGrowths();
     const planAt = (i: number) => planOf(`{app="a"} |= "${i}"`) as LogPlan;
-    for (let i = 0; i <= 1000; i++) growths.note(planAt(i), i + 1);
-    expect([0, 1, 1000].map((i) => growths.of(planAt(i)))).toEqual([undefined, 2, 1001]);
+    for (let i = 0; i <= 1000; i++) growths.note(planAt(i), one, i + 1);
+    expect([0, 1, 1000].map((i) => growths.of(planAt(i), one))).toEqual([undefined, 2, 1001]);
   });
 });

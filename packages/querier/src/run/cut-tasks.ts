@@ -40,6 +40,9 @@ const headerShare = 1 / 32;
 const compression = 5;
 /** What a row costs besides its line, in bytes of lines. */
 const rowCost = 64;
+/** The same of a row that is counted by what earlier scans found, and of a stored byte that is read without lines. */
+const foundCost = 8;
+const columnCost = 32;
 
 export interface CutOptions {
   /** Off: a source is in one task only. */
@@ -50,6 +53,8 @@ export interface CutOptions {
   readonly taskBytes?: number;
   /** Headers say all that is asked, most often at least. */
   readonly onlyHeaders?: boolean;
+  /** Rows are counted, which takes next to nothing where earlier scans found out about them. */
+  readonly onlyCounts?: boolean;
   /** The `growth` of an earlier query that reads the same, to begin with. */
   readonly growth?: number | undefined;
 }
@@ -59,7 +64,7 @@ export interface CutOptions {
  * sources, because few streams are wanted or headers say enough, the next are larger.
  */
 export class TaskCutter {
-  readonly #sources: readonly PlannedSource[];
+  readonly sources: readonly PlannedSource[];
   readonly #options: Required<Omit<CutOptions, "growth">>;
   #at = 0;
   /** Share of the source at hand that tasks have already. */
@@ -72,9 +77,9 @@ export class TaskCutter {
   readonly #known: number | undefined;
 
   constructor(sources: readonly PlannedSource[], { growth, ...options }: CutOptions) {
-    this.#sources = sources;
+    this.sources = sources;
     this.#known = growth;
-    this.#options = { taskBytes: readPerTask, onlyHeaders: false, ...options };
+    this.#options = { taskBytes: readPerTask, onlyHeaders: false, onlyCounts: false, ...options };
     this.#left = sources.reduce((sum, { ref }) => sum + this.#sizeOf(ref), 0);
     const fair = this.#left / (options.threads * tasksPerThread);
     // Headers are looked at in less time than it takes to hand many tasks over.
@@ -85,7 +90,7 @@ export class TaskCutter {
 
   /** The source that the next task begins with. */
   peek(): PlannedSource | undefined {
-    return this.#sources[this.#at];
+    return this.sources[this.#at];
   }
 
   next(): QueryTask | undefined {
@@ -107,8 +112,11 @@ export class TaskCutter {
    */
   learn({ bytes }: QueryTask, stats: ReadStats): void {
     this.#given += bytes;
-    this.#read += stats.headBytes + stats.decompressedBytes;
-    this.#read += (stats.headLines + stats.decompressedLines) * rowCost;
+    const { headBytes, headLines, decompressedBytes, decompressedLines, compressedBytes } = stats;
+    const rows = decompressedLines * rowCost;
+    const found = decompressedLines * foundCost + compressedBytes * columnCost;
+    this.#read += headBytes + decompressedBytes + headLines * rowCost;
+    this.#read += this.#options.onlyCounts ? Math.min(rows, found) : rows;
   }
 
   /** The next tasks, each cut when it is asked for. */
@@ -181,24 +189,60 @@ const maxNoted = 1000;
 /** Characters of a plan that is remembered. */
 const maxKeyLength = 2000;
 
+/** How little the scans of a plan read. */
+interface KnownGrowth {
+  /** Of all runs. */
+  readonly least: number;
+  /** Of the last run, with its range and the largest of its segments. */
+  readonly last: number;
+  readonly range: TimeRange;
+  readonly largest: string | undefined;
+}
+
+/** A run may have this share of its range for itself to be taken for a repetition. */
+const maxFresh = 1 / 4;
+
 /** Remembers how little scans of a plan read of their sources, for all queriers of a thread: panels ask the same again and again. */
 export class KnownGrowths {
-  readonly #growths = new Map<string, number>();
+  readonly #growths = new Map<string, KnownGrowth>();
 
-  of(plan: ScanPlan): number | undefined {
-    return this.#growths.get(keyOf(plan));
+  /**
+   * The growth of the last run, if this is nearly the same query of metrics: then scans know what that one found. Else the least: what a
+   * scan need not read when it runs again it reads in another range, or after a merge. A log query reads the lines that it finds anyway.
+   */
+  of(plan: ScanPlan, sources: readonly PlannedSource[]): number | undefined {
+    const known = this.#growths.get(keyOf(plan));
+    if (known === undefined) return undefined;
+    const { last, least, range, largest } = known;
+    if ("log" in plan || freshShare(plan, range) > maxFresh) return least;
+    return largest === largestOf(sources) ? last : least;
   }
 
-  /** Keeps the least: what a scan need not read when it runs again may be forgotten meanwhile. */
-  note(plan: ScanPlan, growth: number | undefined): void {
+  note(plan: ScanPlan, sources: readonly PlannedSource[], growth: number | undefined): void {
     const key = keyOf(plan);
     if (growth === undefined || key.length > maxKeyLength) return;
-    const known = this.#growths.get(key) ?? growth;
+    const least = Math.min(this.#growths.get(key)?.least ?? growth, growth);
     this.#growths.delete(key);
     const [oldest] = this.#growths.keys();
     if (this.#growths.size >= maxNoted && oldest !== undefined) this.#growths.delete(oldest);
-    this.#growths.set(key, Math.min(known, growth));
+    const range = { fromNs: plan.fromNs, toNs: plan.toNs };
+    this.#growths.set(key, { least, last: growth, range, largest: largestOf(sources) });
   }
+}
+
+/** The share of a range that is not in another. */
+function freshShare({ fromNs, toNs }: TimeRange, other: TimeRange): number {
+  const from = fromNs > other.fromNs ? fromNs : other.fromNs;
+  const to = toNs < other.toNs ? toNs : other.toNs;
+  return 1 - Math.max(0, Number(to - from)) / Math.max(1, Number(toNs - fromNs));
+}
+
+/** The id of the largest segment. */
+function largestOf(sources: readonly PlannedSource[]): string | undefined {
+  let largest: PlannedSource["ref"] | undefined;
+  for (const { ref } of sources)
+    if (ref.kind === "segment" && ref.sizeBytes > (largest?.sizeBytes ?? -1)) largest = ref;
+  return largest?.id;
 }
 
 /** Which rows of which streams a scan looks for, whenever they are from. */

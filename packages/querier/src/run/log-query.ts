@@ -93,7 +93,7 @@ async function runRound(
     width *= 2;
   }
   signal.throwIfAborted();
-  run.growths.note(plan, tasks.growth);
+  run.growths.note(plan, tasks.sources, tasks.growth);
   return merge;
 }
 
@@ -111,7 +111,8 @@ function logTasks(
   );
   // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
   const split = !keepsEveryRow(plan);
-  return new TaskCutter(sorted, { split, threads, taskBytes, growth: growths.of(plan) });
+  const growth = growths.of(plan, sorted);
+  return new TaskCutter(sorted, { split, threads, taskBytes, growth });
 }
 
 function bestTime({ direction }: LogPlan): (source: PlannedSource) => bigint {

@@ -22,7 +22,9 @@ export function leafTasks(
   { threads, growths }: Pick<QueryRun, "threads" | "growths">,
 ): TaskCutter {
   const onlyHeaders = areHeadersEnough(leaf);
-  return new TaskCutter(sources, { split: true, threads, onlyHeaders, growth: growths.of(leaf) });
+  const onlyCounts = leaf.mode === "count";
+  const growth = growths.of(leaf, sources);
+  return new TaskCutter(sources, { split: true, threads, onlyHeaders, onlyCounts, growth });
 }
 
 /** True when few blocks lie at an edge of a window, or headers count their rows up to there. */
@@ -50,7 +52,7 @@ export async function runLeaf(
     merge.add(counted.length + place, outcome?.partial);
   });
   signal.throwIfAborted();
-  run.growths.note(leaf, tasks.growth);
+  run.growths.note(leaf, tasks.sources, tasks.growth);
   return merge.result();
 }
 
