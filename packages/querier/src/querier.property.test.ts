@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { Deletes, DeletesRequest } from "@skald/contracts";
-import { type LogExpr, parseQuery } from "@skald/logql";
+import { type LogExpr, type LogPlan, parseQuery } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
 import {
   makeDirectory,
@@ -252,6 +252,57 @@ describe("an interval", () => {
         expect(taken).toEqual(want.slice(0, params.limit));
       }),
       { numRuns: testRuns(15) },
+    );
+  });
+});
+
+describe("scans that end behind some bytes", () => {
+  const query = fc.constantFrom(
+    "{app=~`.+`}",
+    "{app=~`a|b`} |= `hit`",
+    "{app=~`.+`} | logfmt | line_format `{{.x}} and more`",
+    "{app=~`.+`,__tenant_id__=~`t|u`} | trace=`1`",
+  );
+  const bytes = fc.constantFrom(1, 10, 100, 1024);
+  const deletes: Deletes = {
+    active: async ({ tenant }) => [
+      {
+        ...{ id: "hits", tenant, fromNs: 0n, toNs: testDayNs * 2n, nowNs: 0n },
+        log: parseQuery("{app=`b`} |= `hit`") as LogExpr,
+      },
+    ],
+  };
+
+  it("give the answer of scans that do not", async () => {
+    const rows = fc.array(placed, { maxLength: 60, size: "max" });
+    const intervals = fc.constantFrom(0n, 0n, 1n, 3_000_000n);
+    await fc.assert(
+      fc.asyncProperty(rows, query, params, intervals, bytes, async (...given) => {
+        const [all, text, asked, intervalNs, scanBytes] = given;
+        const scans = new LocalScanner(2);
+        try {
+          const querier = querierOf(
+            scans,
+            sourcesOf(all, ({ places }) => places),
+            undefined,
+            { deletes },
+          );
+          const plan = planOf(text, { ...asked, intervalNs }) as LogPlan;
+          const answer = async (some: Partial<LogPlan>) => {
+            scans.jobs.length = 0;
+            const request = { tenants: ["t", "u"], plan: { ...plan, ...some }, limits: noLimits };
+            const rows = plain(await querier.run("query", request, never));
+            return { rows, scans: scans.jobs.filter((job) => job.startsWith("scan ")).length };
+          };
+          const want = await answer({});
+          const got = await answer({ scanBytes });
+          expect(got.rows).toEqual(want.rows);
+          expect(got.scans).toBeGreaterThanOrEqual(want.scans);
+        } finally {
+          scans.close();
+        }
+      }),
+      { numRuns: testRuns(40) },
     );
   });
 });

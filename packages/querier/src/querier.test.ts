@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { labelSetsOf, type StreamColumns } from "@skald/contracts";
 import { formatLabels, notFound } from "@skald/model";
-import { makeDirectory, makeHead, makeSegment } from "@skald/scan/testing";
+import { makeDirectory, makeHead, makeSegment, row } from "@skald/scan/testing";
 import type { Querier } from "./querier.js";
 import { openViews } from "./testing/held-ingester.js";
 import { LocalScanner } from "./testing/local-scanner.js";
@@ -55,6 +55,34 @@ describe("log queries", () => {
     expect(scans.jobs.slice(0, 2)).toEqual(["scan s0", "scan s10"]);
     expect(scans.jobs.slice(2).join()).toContain("s20,s30");
   });
+
+  it.each(["forward", "backward"])(
+    "hold few of the lines of a source at a time where these are long: %s",
+    async (direction) => {
+      const mib = 1024 * 1024;
+      const many = Array.from({ length: 18 }, (_, i) =>
+        row("a", i, `${String(i).padStart(4, "0")}${"x".repeat(3 * mib - 4)}`),
+      );
+      const held: number[] = [];
+      const run = scans.run.bind(scans);
+      scans.run = async (kind, task, options) => {
+        const answer = await run(kind, task, options);
+        if (answer instanceof Uint8Array) held.push(Math.floor(answer.byteLength / mib));
+        return answer;
+      };
+      const querier = querierOf(scans, {
+        ingester: [makeHead(many, { id: "h", rowsPerBlock: 1 })],
+      });
+      const numbers = async (params: object) =>
+        (await lines(querier, "{app=`a`}", params)).map((line) => Number(line?.slice(0, 4)));
+      const want = direction === "forward" ? [...many.keys()] : [...many.keys()].reverse();
+      expect(await numbers({ direction })).toEqual(want);
+      expect(held).toEqual([33, 21]);
+      held.length = 0;
+      expect(await numbers({ direction, limit: 13 })).toEqual(want.slice(0, 13));
+      expect(held).toEqual([33, 6]);
+    },
+  );
 
   it("use a segment once that the ingester and the store have", async () => {
     const querier = querierOf(scans, { ingester: segments, store: segments });

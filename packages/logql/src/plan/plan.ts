@@ -50,6 +50,11 @@ export interface LogPlan {
   readonly nowNs: bigint;
   /** Bytes that the rows of one scan may take; a default when absent. */
   readonly maxLineBytes?: number;
+  /**
+   * Bytes of lines behind which one scan ends, at a time of which it has all rows: its partial is truncated then, and another scan goes on
+   * behind it. Absent: a scan goes as far as to the limit.
+   */
+  readonly scanBytes?: number;
 }
 
 /** Each leaf is scanned on its own; `evaluate` computes the result from what the leaves give. */

@@ -42,7 +42,7 @@ export interface LogPartial {
   readonly labelSet: Uint32Array;
   readonly lines: BytesColumn;
   readonly labels: readonly RowLabels[];
-  /** True when rows worse than the last one may have been left out. */
+  /** True when rows worse than the last one may have been left out: behind the limit, or behind `scanBytes` of the plan. */
   readonly truncated: boolean;
 }
 

@@ -109,6 +109,36 @@ describe("a log scan", () => {
     else expect(add).toThrow("the query needs more than 1000 bytes of memory");
   });
 
+  it.each([
+    [1, [40]],
+    // Rows of one time stay together.
+    [150, [40, 30, 30, 30]],
+    [450, [40, 30, 30, 30, 20]],
+    [600, [40, 30, 30, 30, 20, 10]],
+  ])("ends behind %s bytes of lines, at a time of which it has all rows", (scanBytes, want) => {
+    const plan = { ...logPlan('{a="b"}', { limit: 100 }), scanBytes };
+    const scan = startLogScan(plan);
+    for (const times of [
+      [40, 30],
+      [30, 20],
+      [30, 10],
+    ]) {
+      const { block: one, streamLabels } = block(times, "x".repeat(100));
+      scan.addBlock(one, streamLabels, everyRun, times[1]!);
+    }
+    const { places, rowCount, truncated } = scan.finish();
+    const held = Array.from({ length: rowCount }, (_, i) => Number(timestampNs(places, i) - t0));
+    expect(held).toEqual(want);
+    expect(truncated).toBe(want.length < 6);
+  });
+
+  it("takes at least a quarter of what it reads", () => {
+    const scan = startLogScan({ ...logPlan('{a="b"}', { limit: 100 }), scanBytes: 1 });
+    const { block: one, streamLabels } = block([1, 2, 3, 4, 5, 6, 7, 8], "x".repeat(100));
+    scan.addBlock(one, streamLabels, everyRun, 0);
+    expect(scan.finish()).toMatchObject({ rowCount: 2, truncated: true });
+  });
+
   it("holds no more bytes of labels than it may", () => {
     const made = '{a="b"} | label_format x="{{ repeat 100000 __line__ }}"';
     const rows = Array.from({ length: 100 }, (_, i) => ({

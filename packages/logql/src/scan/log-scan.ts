@@ -129,6 +129,7 @@ class LogQueryScan implements LogScan {
   addBlock(block: Block, streams: StreamLabels, selection: LogSelected, sequence: number): void {
     const wanted = this.#selection.select(block, selection, this.worstTime());
     const { only, into } = selection;
+    this.#best.countRead(block, selection);
     const seen = into && bitsOf(wanted, block.rowCount);
     if (only !== undefined) keepRows(only, wanted, false);
     if (wanted.count === 0) return;
@@ -187,6 +188,10 @@ class LogQueryScan implements LogScan {
 
 /** The rows of a scan take at most this part of what a query may hold: what it finds is held again where it is merged. */
 const partOfScan = 1 / 2;
+/** A scan does not end before it has this part of the lines that it read: those of other streams that it drops are read again. */
+const partOfRead = 1 / 4;
+/** A prune copies what it leaves: behind its end a scan takes rows of other streams until it holds this many times as much. */
+const growthPerPrune = 1.5;
 /** Memory of a row besides its line. */
 const rowBytes = 64;
 
@@ -201,8 +206,11 @@ class BestRows {
   #store = new RowStore();
   #labels: (NotedLabels | RowLabels)[] = [];
   #worst: RowPlace | undefined;
-  /** Rows that the last prune left: there is nothing to do until more come. */
+  /** Rows that the last prune left, and their lines: there is nothing to do until more come. */
   #pruned = 0;
+  #prunedBytes = 0;
+  /** Bytes of lines of the runs that were read. */
+  #readBytes = 0;
   readonly #plan: LogPlan;
   readonly #limit: number;
   readonly #maxLineBytes: number;
@@ -216,6 +224,10 @@ class BestRows {
   /** The worst row that still counts, once there are enough; label sets are renumbered whenever it changes. */
   get worst(): RowPlace | undefined {
     return this.#worst;
+  }
+
+  countRead({ runs: { lineBytes } }: Block, { runs }: RunSelection): void {
+    for (const run of runs) this.#readBytes += lineBytes[run]!;
   }
 
   /** Number of a label set for `push`, valid until the next `prune`. */
@@ -233,6 +245,7 @@ class BestRows {
   get isFull(): boolean {
     const { count, bytes } = this.#store;
     if (this.#worst === undefined && count >= this.#limit) return true;
+    if (bytes.length > Math.max(this.#endBytes, this.#prunedBytes * growthPerPrune)) return true;
     const slack = Math.max(256, this.#limit >>> 2);
     const isLarge = bytes.length > (this.#maxLineBytes * partOfScan) / 4;
     return count > this.#limit + slack || (count > this.#limit && isLarge);
@@ -243,6 +256,7 @@ class BestRows {
     const { rows, isCut } = this.#best();
     this.#keep(rows);
     this.#pruned = rows.length;
+    this.#prunedBytes = this.#store.bytes.length;
     if (isCut && rows.length > 0) this.#worst = this.#store.place(rows.length - 1);
   }
 
@@ -260,11 +274,33 @@ class BestRows {
     return { rows: this.#store, labels };
   }
 
+  /** Where the scan ends: behind these bytes of lines. */
+  get #endBytes(): number {
+    const { scanBytes = Number.POSITIVE_INFINITY } = this.#plan;
+    return Math.max(scanBytes, this.#readBytes * partOfRead);
+  }
+
   #best(): { readonly rows: Uint32Array; readonly isCut: boolean } {
     const order = this.#store.order(this.#plan.direction);
-    if (this.#plan.intervalNs > 0n)
-      return siftRows(this.#plan, order, (row) => this.#store.timestampNs(row));
-    return { rows: order.subarray(0, this.#limit), isCut: order.length >= this.#limit };
+    const { rows, isCut } =
+      this.#plan.intervalNs > 0n
+        ? siftRows(this.#plan, order, (row) => this.#store.timestampNs(row))
+        : { rows: order.subarray(0, this.#limit), isCut: order.length >= this.#limit };
+    const count = this.#countWithin(rows);
+    return { rows: rows.subarray(0, count), isCut: isCut || count < rows.length };
+  }
+
+  /** How many of the rows come before the end of the scan; all that are as old as the last of them do. */
+  #countWithin(rows: Uint32Array): number {
+    const store = this.#store;
+    let left = this.#endBytes;
+    if (store.bytes.length <= left) return rows.length;
+    let count = 0;
+    while (count < rows.length && left > 0) left -= store.lineBytes(rows[count++]!);
+    const isTied = (a: number, b: number) =>
+      store.time[a] === store.time[b] && store.day[a] === store.day[b];
+    while (count > 0 && count < rows.length && isTied(rows[count - 1]!, rows[count]!)) count++;
+    return count;
   }
 
   #keep(order: Uint32Array): void {

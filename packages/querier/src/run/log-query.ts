@@ -1,4 +1,12 @@
-import { joinLogResults, keepsEveryRow, type LogPlan, type LogResult } from "@skald/logql";
+import type { ScanOutcome } from "@skald/contracts";
+import {
+  joinLogResults,
+  keepsEveryRow,
+  type LogPartial,
+  type LogPlan,
+  type LogResult,
+  timestampNs,
+} from "@skald/logql";
 import { runConcurrently } from "@skald/runtime";
 import { rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
@@ -11,6 +19,12 @@ const maxScannedBytes = 1024 * 1024 * 1024;
 
 /** Raw bytes of a task: what is under way when the last row of the answer is found was read for nothing. */
 const taskBytes = 8 * 1024 * 1024;
+
+/**
+ * A scan that finds more lines ends, and another goes on behind it. A thread holds them up to three times: as they came, in order, and
+ * encoded. Where threads wait for a core, each further scan waits again.
+ */
+const scanBytes = 32 * 1024 * 1024;
 
 /** Answers a log query: as far as its limit goes, and with an interval in rounds. */
 export async function runLogQuery(
@@ -38,21 +52,31 @@ async function runRounds(
     const merge: LogMerge = await runRound(left, sources, run, signal);
     const result = merge.result();
     found.push(result);
-    left = merge.boundNs() === undefined ? undefined : planBehind(left, result);
+    const { rowCount, timestamps } = result;
+    left =
+      merge.boundNs() === undefined
+        ? undefined
+        : planBehind(left, rowCount, timestamps[rowCount - 1]!);
   }
   return joinLogResults(found, plan.limit);
 }
 
-/** The plan of the rows that its interval takes behind those of a result; undefined when there are none. */
-function planBehind(plan: LogPlan, { rowCount, timestamps }: LogResult): LogPlan | undefined {
+/** The plan of the rows behind some of a plan, the last of which is given, that its interval takes; undefined when there are none. */
+function planBehind(plan: LogPlan, rows: number, lastNs: bigint): LogPlan | undefined {
   const { direction, intervalNs } = plan;
-  const limit = plan.limit - rowCount;
-  const lastNs = timestamps[rowCount - 1] as bigint;
+  const limit = plan.limit - rows;
+  const stepNs = intervalNs > 0n ? intervalNs : 1n;
   const left =
     direction === "forward"
-      ? { ...plan, limit, fromNs: lastNs + intervalNs }
-      : { ...plan, limit, toNs: lastNs - intervalNs + 1n };
+      ? { ...plan, limit, fromNs: lastNs + stepNs }
+      : { ...plan, limit, toNs: lastNs - stepNs + 1n };
   return limit > 0 && left.fromNs < left.toNs ? left : undefined;
+}
+
+/** The plan of what a scan has left because it found too many bytes; undefined when that is nothing. Rounds go on by themselves. */
+function planLeft(plan: LogPlan, { rowCount, places, truncated }: LogPartial): LogPlan | undefined {
+  if (!truncated || plan.intervalNs > 0n) return undefined;
+  return planBehind(plan, rowCount, timestampNs(places, rowCount - 1));
 }
 
 /**
@@ -69,25 +93,37 @@ async function runRound(
   const tasks = logTasks(plan, sources, run);
   const merge = new LogMerge(plan, run.budget);
   const best = bestTime(plan);
-  const isBeyond = (source: PlannedSource) => {
+  const isBeyond = (firstNs: bigint) => {
     const bound = merge.boundNs();
-    const first = best(source);
-    return bound !== undefined && (plan.direction === "backward" ? first < bound : first > bound);
+    return (
+      bound !== undefined && (plan.direction === "backward" ? firstNs < bound : firstNs > bound)
+    );
   };
+  const bound = () => {
+    const boundNs = merge.boundNs();
+    return boundNs === undefined ? {} : { boundNs };
+  };
+  const range = rangeOf(plan);
+  const maxLineBytes = Math.min(limits.maxMemoryBytes, maxScannedBytes);
   const scan = async (task: QueryTask, stop: AbortSignal) => {
-    if (isBeyond((task.sources[0] as TaskSource).source)) return;
-    const bound = () => {
-      const boundNs = merge.boundNs();
-      return boundNs === undefined ? {} : { boundNs };
-    };
-    const bounded = { ...plan, maxLineBytes: Math.min(limits.maxMemoryBytes, maxScannedBytes) };
-    const outcome = await run.scan(task, bounded, rangeOf(plan), stop, bound);
-    if (outcome === undefined) return;
-    tasks.learn(task, outcome.stats);
-    merge.add(outcome.partial);
+    if (isBeyond(best((task.sources[0] as TaskSource).source))) return;
+    let left: LogPlan | undefined = { scanBytes, ...plan, maxLineBytes };
+    while (left !== undefined && !isBeyond(edgeOf(left))) {
+      const found: ScanOutcome<LogPlan> | undefined = await run.scan(
+        task,
+        left,
+        range,
+        stop,
+        bound,
+      );
+      if (found === undefined) return;
+      tasks.learn(task, found.stats);
+      merge.add(found.partial);
+      left = planLeft(left, found.partial);
+    }
   };
   let width = keepsEveryRow(plan) ? 1 : threads;
-  for (let next = tasks.peek(); next !== undefined && !isBeyond(next); next = tasks.peek()) {
+  for (let next = tasks.peek(); next !== undefined && !isBeyond(best(next)); next = tasks.peek()) {
     const wave = tasks.take(width < lanes ? width : undefined);
     await runConcurrently(wave, lanes, signal, scan);
     width *= 2;
@@ -113,6 +149,11 @@ function logTasks(
   const split = !keepsEveryRow(plan);
   const growth = growths.of(plan, sorted);
   return new TaskCutter(sorted, { split, threads, taskBytes, growth });
+}
+
+/** The best time in the range of a plan. */
+function edgeOf({ direction, fromNs, toNs }: LogPlan): bigint {
+  return direction === "backward" ? toNs - 1n : fromNs;
 }
 
 function bestTime({ direction }: LogPlan): (source: PlannedSource) => bigint {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { never } from "../testing/requests.js";
-import { ScanRoom } from "./scan-room.js";
+import type { LogPlan } from "@skald/logql";
+import { never, planOf } from "../testing/requests.js";
+import { guessOutcome, ScanRoom } from "./scan-room.js";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -102,4 +103,13 @@ describe("ScanRoom", () => {
     leave();
     await expect(second).rejects.toThrow("gone");
   });
+});
+
+it.each([
+  [10, 10 * 1024],
+  [1_000_000, 50_000],
+])("a scan for %s rows may find no more than its plan lets one scan find", (limit, want) => {
+  const plan = { ...planOf("{app=`a`}", { limit }), scanBytes: 50_000 } as LogPlan;
+  expect(guessOutcome(plan, 1e9)).toBe(want);
+  expect(guessOutcome(plan, 5000)).toBe(5000);
 });

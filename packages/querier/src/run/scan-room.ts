@@ -112,7 +112,7 @@ const cellBytes = 64;
 
 /** How large the outcome of a scan may be, in bytes, by its plan and the bytes of lines that it may read. */
 export function guessOutcome(plan: ScanPlan, taskBytes: number): number {
-  if ("log" in plan) return Math.min(taskBytes, plan.limit * rowBytes);
+  if ("log" in plan) return Math.min(taskBytes, plan.limit * rowBytes, plan.scanBytes ?? taskBytes);
   return readsHeaders(plan) ? 0 : taskBytes * foundShare;
 }
 
