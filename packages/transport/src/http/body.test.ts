@@ -124,7 +124,7 @@ describe("readBody", () => {
     expect(await next()).toEqual({
       code: "invalid_argument",
       message:
-        "the request body arrives in too many pieces: after the first 1024 they must have 16 bytes on average",
+        "the request body arrives in too many pieces: after the first 128 they must have 16 bytes on average",
     });
     wire.socket.destroy();
   });

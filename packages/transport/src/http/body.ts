@@ -134,7 +134,7 @@ class Reading {
 const reading = new Reading();
 
 /** A body of this many chunks must have this many bytes in each on average: handling a chunk costs more than its bytes. */
-const freeChunks = 1024;
+const freeChunks = 128;
 const minAverageBytes = 16;
 const tooManyChunks = `the request body arrives in too many pieces: after the first ${freeChunks} they must have ${minAverageBytes} bytes on average`;
 
