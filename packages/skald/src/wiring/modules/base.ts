@@ -46,7 +46,7 @@ export const maxQueuedJobs = 100_000;
 const maxKeptMib = 128;
 
 /**
- * The threads that decode, seal and scan. Small scans have a thread of their own, and so has decoding: neither waits for large
+ * The threads that decode, seal and scan. Small scans, tails and decoding have a thread of their own each: they do not wait for large
  * scans, and many large pushes delay no query. In each lane tenants take turns.
  */
 export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
@@ -56,7 +56,12 @@ export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext)
   const pool: WorkerPool = new WorkerPool({
     url: threadScripts.jobs,
     size: config.server.worker_threads || availableParallelism(),
-    ...{ ownThreads: ["urgent", "decode"], maxKeptMib, maxQueued: maxQueuedJobs, lazy: true },
+    ...{
+      ownThreads: ["urgent", "tail", "decode"],
+      maxKeptMib,
+      maxQueued: maxQueuedJobs,
+      lazy: true,
+    },
     queues: {
       urgent: new FairQueue({ maxLevels }),
       decode: new FairQueue({ maxLevels, isHeld: () => ledger.isScarce }),
