@@ -201,6 +201,8 @@ interface KnownGrowth {
 
 /** A run may have this share of its range for itself to be taken for a repetition. */
 const maxFresh = 1 / 4;
+/** How many times the least the growth of the last run counts: what scans found may be forgotten, and then a task runs that much longer. */
+const maxTrust = 8;
 
 /** Remembers how little scans of a plan read of their sources, for all queriers of a thread: panels ask the same again and again. */
 export class KnownGrowths {
@@ -215,7 +217,7 @@ export class KnownGrowths {
     if (known === undefined) return undefined;
     const { last, least, range, largest } = known;
     if ("log" in plan || freshShare(plan, range) > maxFresh) return least;
-    return largest === largestOf(sources) ? last : least;
+    return largest === largestOf(sources) ? Math.min(last, least * maxTrust) : least;
   }
 
   note(plan: ScanPlan, sources: readonly PlannedSource[], growth: number | undefined): void {
