@@ -173,6 +173,7 @@ export class HttpServer {
       this.#sockets.delete(socket as Socket);
       // A client of HTTP/1 may still read when it has ended its side; nobody would notice the end of this one.
       socket.allowHalfOpen = false;
+      socket.once("close", () => this.#starts.drop(socket));
       const isTaken = this.#starts.run(socket, () => socket.destroyed || http2.serve(socket));
       if (!isTaken) socket.destroy();
     };
@@ -181,10 +182,7 @@ export class HttpServer {
     server.on(event, (socket: Socket) => {
       keepUntilClosed(this.#sockets, socket);
       socket.once("end", () => this.#onEnd(socket));
-      socket.once("close", () => {
-        this.#turns.drop(socket);
-        this.#starts.drop(socket);
-      });
+      socket.once("close", () => this.#turns.drop(socket));
     });
     if (tls === undefined) {
       const { readTimeoutMs, readHeaderTimeoutMs } = this.#options;
