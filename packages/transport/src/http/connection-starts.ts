@@ -1,4 +1,4 @@
-/** A start is followed by a pause of so many times what it took. */
+/** The pause after a start, as a multiple of the time that the start took. */
 const pauseFactor = 4;
 /** Connections that may wait. */
 const maxWaiting = 256;
