@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { until } from "@skald/testkit";
 import { ConnectionStarts } from "./connection-starts.js";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -52,15 +53,15 @@ describe("connections that begin", () => {
   it("begin at once again when none waits any more", async () => {
     const starts = new ConnectionStarts();
     for (let i = 0; i < 3; i++) starts.run({}, () => undefined);
-    let isBegun = false;
-    for (;;) {
-      starts.run({}, () => {
+    await until(() => {
+      const connection = {};
+      let isBegun = false;
+      starts.run(connection, () => {
         isBegun = true;
       });
-      if (isBegun) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      isBegun = false;
-    }
+      starts.drop(connection);
+      return isBegun;
+    });
   });
 
   it("are refused when too many wait", () => {
