@@ -134,6 +134,8 @@ const maxInlineDecodedBytes = 4 * 1024 * 1024;
 /** Once bodies have taken this long between two turns of the event loop, only tiny ones are still decoded on this thread. */
 const maxDecodingMs = 8;
 const tinyBytes = 16 * 1024;
+/** What a tiny body may grow to then: 16 KB of gzip can be 16 MB. */
+const maxTinyDecodedBytes = 128 * 1024;
 /** How many times longer than protobuf a format takes to decode. */
 const otlpCost = 4;
 const recordsCost = 16;
@@ -245,7 +247,7 @@ export class Distributor implements Contract {
     return this.#decode(tenant, {
       ...body,
       cost,
-      maxInlineBytes: maxInlineDecodedBytes / (body.otlp === undefined ? 1 : otlpCost),
+      growthCost: body.otlp === undefined ? 1 : otlpCost,
       here: (maxBytes) => decodeBody(body, maxBytes, take),
       there: decodeInWorker && ((maxBytes) => decodeInWorker(tenant, body, maxBytes)),
     });
@@ -261,7 +263,7 @@ export class Distributor implements Contract {
     return this.#decode<DoorPush | BulkPush>(tenant, {
       ...input,
       cost: recordsCost,
-      maxInlineBytes: maxInlineDecodedBytes / recordsCost,
+      growthCost: recordsCost,
       here: (maxBytes) => decodeDoor(input, maxBytes, take),
       there:
         decodeRecordsInWorker &&
@@ -276,7 +278,7 @@ export class Distributor implements Contract {
     const { length: bytes } = body;
     try {
       if (there === undefined) return here(maxBytes);
-      const decoded = decodingTime.spend(bytes, () => decodeInline(work, maxBytes));
+      const decoded = decodingTime.spend(work, maxBytes);
       return decoded ?? (await there(maxBytes));
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
@@ -448,12 +450,14 @@ class DecodingTime {
   #spentMs = 0;
 
   /** Decodes a body, if there is time left for one of this size. */
-  spend<T>(bytes: number, decode: () => T | undefined): T | undefined {
-    if (bytes > tinyBytes && this.#spentMs > maxDecodingMs) return undefined;
+  spend<T>(work: Decoding<T>, maxBytes: number): T | undefined {
+    const isSpent = this.#spentMs > maxDecodingMs;
+    if (isSpent && work.body.length > tinyBytes) return undefined;
     if (this.#spentMs === 0) setImmediate(() => (this.#spentMs = 0));
     const start = performance.now();
     try {
-      return decode();
+      const most = isSpent ? maxTinyDecodedBytes : maxInlineDecodedBytes;
+      return decodeInline(work, maxBytes, most);
     } finally {
       this.#spentMs += performance.now() - start;
     }
@@ -468,15 +472,16 @@ interface Decoding<T> {
   readonly body: Uint8Array;
   /** How many times longer than protobuf it takes. */
   readonly cost: number;
-  /** The size to which it may grow on this thread. */
-  readonly maxInlineBytes: number;
+  /** How many times longer than protobuf what it grows to takes. */
+  readonly growthCost: number;
   readonly here: (maxBytes: number) => T;
   readonly there: ((maxBytes: number) => Promise<T>) | undefined;
 }
 
 /** Decodes on this thread; returns undefined for a body that would take too long. */
-function decodeInline<T>(work: Decoding<T>, maxBytes: number): T | undefined {
-  const { body, encoding, cost, maxInlineBytes, here } = work;
+function decodeInline<T>(work: Decoding<T>, maxBytes: number, most: number): T | undefined {
+  const { body, encoding, cost, growthCost, here } = work;
+  const maxInlineBytes = most / growthCost;
   if (body.length > inlineBytes[encoding] / cost) return undefined;
   try {
     return here(Math.min(maxBytes, maxInlineBytes));

@@ -127,26 +127,39 @@ describe("big pushes", () => {
     expect(sizes).toEqual([32 << 20]);
   });
 
-  it("that come all at once take this thread for some milliseconds only, the rest a worker", async () => {
-    let elsewhere = 0;
-    const { push, stored } = makeHarness(
-      { ingestion_rate_mb: 1000, ingestion_burst_size_mb: 1000 },
-      {
-        decodeInWorker: async (_, input, maxBytes) => {
-          elsewhere++;
-          return decodeBody(input, maxBytes);
+  it.each([
+    ["have many rows", 20_000, (push: unknown) => push, undefined],
+    [
+      "are tiny as gzip",
+      1,
+      (push: unknown) => gzipSync(JSON.stringify(push).padEnd(4 << 20)),
+      "gzip",
+    ],
+  ])(
+    "that %s and come all at once take this thread for some milliseconds only, the rest a worker",
+    async (_name, rowCount, bodyOf, contentEncoding) => {
+      let elsewhere = 0;
+      const { push, stored } = makeHarness(
+        { ingestion_rate_mb: 1000, ingestion_burst_size_mb: 1000 },
+        {
+          decodeInWorker: async (_, input, maxBytes) => {
+            elsewhere++;
+            return decodeBody(input, maxBytes);
+          },
         },
-      },
-    );
-    const rows = Array.from({ length: 20_000 }, (_, i) => [i, "x"] as const);
-    const body = jsonPush({ app: "a" }, rows);
-    await nextTurn();
-    const answers = await Promise.all(Array.from({ length: 40 }, () => push(body)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([204]));
-    expect(elsewhere).toBeGreaterThan(10);
-    expect(elsewhere).toBeLessThan(40);
-    expect(stored()).toHaveLength(40 * 20_000);
-  });
+      );
+      const rows = Array.from({ length: rowCount }, (_, i) => [i, "x"] as const);
+      const body = bodyOf(jsonPush({ app: "a" }, rows));
+      await nextTurn();
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, () => push(body, { contentEncoding })),
+      );
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([204]));
+      expect(elsewhere).toBeGreaterThan(10);
+      expect(elsewhere).toBeLessThan(40);
+      expect(stored()).toHaveLength(40 * rowCount);
+    },
+  );
 
   it("of a client that has left are not stored", async () => {
     const { distributor, ingester } = makeHarness();
