@@ -317,4 +317,27 @@ describe("readAll", () => {
       most,
     );
   });
+
+  it.each([
+    [5, false],
+    [16, true],
+  ])("reads %i bodies in tiny chunks at once, in turns: %s", async (bodies, isInTurns) => {
+    // The first eight chunks of each are free, and 64 more of all have room in a turn.
+    const chunks = 20;
+    let [paused, resumed] = [0, 0];
+    await nextTurn();
+    const socket = { pause: () => paused++, resume: () => resumed++ };
+    const reads = Array.from({ length: bodies }, async () => {
+      const request = Object.assign(new PassThrough(), { headers: {}, complete: true });
+      Object.assign(request, { socket, httpVersionMajor: 1 });
+      const read = readBody(request as unknown as IncomingMessage, 1024);
+      for (let i = 0; i < chunks; i++) request.write("x");
+      request.end();
+      return (await read).length;
+    });
+    expect(await Promise.all(reads)).toEqual(Array(bodies).fill(chunks));
+    expect(paused > 0).toBe(isInTurns);
+    await nextTurn();
+    expect(resumed).toBe(paused);
+  });
 });

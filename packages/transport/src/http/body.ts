@@ -18,6 +18,7 @@ export async function readBody(
   if (request.destroyed && !request.complete) throw clientLeft();
   const body = await readAll(request, {
     ...{ maxBytes, book, take, declared },
+    ...(request.httpVersionMajor === 1 ? { source: request.socket } : {}),
     isWhole: () => request.complete,
   });
   markRequest(request, routeName(pathOf(request)));
@@ -32,6 +33,8 @@ export interface ReadOptions {
   readonly book?: ((chunkBytes: number) => void) | undefined;
   /** Allocates the memory of a body of several chunks. */
   readonly take?: ((length: number) => Uint8Array) | undefined;
+  /** What the stream is parsed from, which a pause of the stream does not stop. */
+  readonly source?: Readable | undefined;
   /** Bytes that the sender announced; 0: none. */
   readonly declared?: number | undefined;
   /** Whether a stream that was closed had given everything. */
@@ -45,7 +48,7 @@ export interface ReadOptions {
  */
 export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Array> {
   const { maxBytes, timeoutMs = 0, book = () => undefined, isWhole } = options;
-  const { take = Buffer.allocUnsafe, declared = 0 } = options;
+  const { take = Buffer.allocUnsafe, declared = 0, source = stream } = options;
   return new Promise((resolve, reject) => {
     const chunks = new Chunks(take, declared);
     let count = 0;
@@ -81,7 +84,11 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
         refuse(error);
         return;
       }
-      if (chunks.sizeBytes > freeBytes && reading.isOver(chunk.length)) {
+      const isTiny = count > fewChunks && chunks.sizeBytes < count * minAverageBytes;
+      if (isTiny && reading.isOver(tinyCost)) {
+        source.pause();
+        reading.goOn(() => source.resume());
+      } else if (chunks.sizeBytes > freeBytes && reading.isOver(chunk.length)) {
         stream.pause();
         reading.goOn(() => isRefused || stream.resume());
       }
@@ -135,6 +142,9 @@ const reading = new Reading();
 
 /** A body of this many chunks must have this many bytes in each on average: handling a chunk costs more than its bytes. */
 const freeChunks = 128;
+/** After these a chunk of a body below that average counts as this many bytes. */
+const fewChunks = 8;
+const tinyCost = 16 * 1024;
 const minAverageBytes = 16;
 const tooManyChunks = `the request body arrives in too many pieces: after the first ${freeChunks} they must have ${minAverageBytes} bytes on average`;
 
