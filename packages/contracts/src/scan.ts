@@ -75,7 +75,7 @@ export interface HeadRef {
   readonly view: string;
   /** The ingester that holds it, where there are several. */
   readonly instance?: string;
-  /** Memory of its blocks: what a scan of all of them reads at most. */
+  /** Bytes of the rows of the streams of the selection, roughly. */
   readonly sizeBytes: number;
 }
 

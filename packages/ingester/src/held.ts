@@ -187,6 +187,7 @@ function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] {
       texts: shareTexts(Array.from(streams, (stream) => tenant.streams.text(stream))),
       matchers,
       blocks,
+      sizeBytes: head.sizeOf(streams),
     });
   }
   return found;
@@ -240,10 +241,11 @@ export class Views {
       segments: new Set(segments.map(({ id }) => id)),
       usedMs: this.#clock.elapsedMs(),
     });
-    const refs = heads.map(({ id, tenant, minNs, maxNs, blocks }): HeadRef => {
-      const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
-      return { kind: "head", id, tenant, minNs, maxNs, view, sizeBytes };
-    });
+    const refs = heads.map(
+      ({ id, tenant, minNs, maxNs, sizeBytes }): HeadRef => ({
+        ...{ kind: "head", id, tenant, minNs, maxNs, view, sizeBytes },
+      }),
+    );
     return { view, refs };
   }
 

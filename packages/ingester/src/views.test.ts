@@ -6,6 +6,7 @@ import { Views } from "./held.js";
 const head = (id: string): HeadView => ({
   ...{ kind: "head", id, tenant: "t", minNs: 0n, maxNs: 1n, texts: shareTexts([]), matchers: [] },
   streams: new Uint32Array(0),
+  sizeBytes: 8,
   blocks: [
     {
       ...{ number: 0, memory: new SharedArrayBuffer(8), rowCount: 1, runCount: 1, pairCount: 0 },

@@ -28,6 +28,7 @@ const head: HeadView = {
   texts: shareTexts([]),
   matchers: [],
   blocks: [],
+  sizeBytes: 0,
 };
 
 /** The row that a pair shares, by the ids of the fake. */

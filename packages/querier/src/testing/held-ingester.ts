@@ -58,8 +58,7 @@ export function ingesterOf(
       const sources = held(request).map((ref) => {
         if (ref.kind === "segment") return ref;
         heads.set(`${view} ${ref.id}`, ref);
-        const { kind, id, tenant, minNs, maxNs, blocks } = ref;
-        const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
+        const { kind, id, tenant, minNs, maxNs, sizeBytes } = ref;
         return { kind, id, tenant, minNs, maxNs, view, sizeBytes };
       });
       return { view, sources, ...(await compare(request, sources)) };

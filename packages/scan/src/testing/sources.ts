@@ -71,6 +71,7 @@ export function makeHead(rows: readonly SourceRow[], options: SourceOptions): He
     texts: shareTexts(texts),
     matchers: [],
     blocks,
+    sizeBytes: blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0),
   };
 }
 

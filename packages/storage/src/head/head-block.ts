@@ -57,6 +57,14 @@ export class HeadBlock {
     return this.#columns.lineOffset[this.#rows]!;
   }
 
+  /** Bytes of the rows of a run, roughly. */
+  sizeOf(run: number): number {
+    const { runStart, lineOffset } = this.#columns;
+    const from = runStart[run]!;
+    const to = run + 1 < this.#runs ? runStart[run + 1]! : this.#rows;
+    return lineOffset[to]! - lineOffset[from]! + (to - from) * bytesPerRow;
+  }
+
   /** The columns, for checks on the thread that appends. */
   get columns(): HeadBlockColumns {
     return this.#columns;
@@ -236,6 +244,8 @@ export class HeadBlock {
   }
 }
 
+/** What a row costs a scan besides its line, in bytes of lines. */
+const bytesPerRow = 64;
 /** What a name takes beside its characters: its place in a list and in a map. */
 const bytesPerName = 96;
 

@@ -17,6 +17,8 @@ export interface HeadView {
   /** What the selection asked of the streams. */
   readonly matchers: readonly Matcher[];
   readonly blocks: readonly HeadBlockRef[];
+  /** Bytes of the rows of these streams, roughly. */
+  readonly sizeBytes: number;
 }
 
 /**
