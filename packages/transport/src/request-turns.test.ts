@@ -77,6 +77,23 @@ describe("requests that begin", () => {
     expect(firstSix.filter((name) => name === "greedy").length).toBeGreaterThan(1);
   });
 
+  it("of one tenant wait for one of another, however many connections that has", async () => {
+    const turns = new RequestTurns();
+    const begun: string[] = [];
+    const begin = (name: string) => () => {
+      begun.push(name);
+      beBusy();
+    };
+    for (let i = 0; i < 20; i++) turns.run({}, begin("many"), "a");
+    const before = begun.length;
+    const gone = {};
+    turns.run(gone, begin("gone"), "c");
+    turns.drop(gone);
+    for (let i = 0; i < 2; i++) turns.run({}, begin("few"), "b");
+    while (begun.length < 22) await nextTurn();
+    expect(begun.slice(before, before + 5)).toEqual(["many", "few", "many", "few", "many"]);
+  });
+
   it("are no more than some dozens in a turn, those that begin as they come a handful", async () => {
     const turns = new RequestTurns();
     let begun = 0;

@@ -232,7 +232,8 @@ export class HttpServer {
     const begin = (): void => {
       if (!socket.destroyed) void this.#guard.run(request, () => this.#serve(request, response));
     };
-    if (!this.#turns.run(socket, begin)) this.#guard.cut(socket, "ahead");
+    if (!this.#turns.run(socket, begin, tenantOf(request.headers)))
+      this.#guard.cut(socket, "ahead");
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -305,6 +306,11 @@ export class HttpServer {
       await answerFailure(this.#options, request, response, error);
     }
   }
+}
+
+/** The tenant that a request names, true or not. */
+function tenantOf({ "x-scope-orgid": tenant }: IncomingMessage["headers"]): string {
+  return String(tenant ?? "");
 }
 
 /** The event of a connection that is ready for requests. */

@@ -98,7 +98,8 @@ export class Http2Front {
         if (stream.destroyed || guard.isCut(session)) return;
         void guard.run(stream, () => this.#onStream(stream, headers));
       };
-      if (!turns.run(session, begin)) guard.cut(session, "ahead");
+      const tenant = String(headers["x-scope-orgid"] ?? "");
+      if (!turns.run(session, begin, tenant)) guard.cut(session, "ahead");
     });
     if (idleTimeoutMs > 0)
       session.setTimeout(idleTimeoutMs, () => {
