@@ -21,6 +21,8 @@ export interface WorkerPoolOptions {
   readonly urgentJobs?: number;
   /** Lanes that have one more thread each, which takes one job at a time. */
   readonly ownThreads?: readonly Lane[];
+  /** Where there are several threads, the first one takes no jobs of these lanes, which may take long. */
+  readonly longLanes?: readonly Lane[];
   /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
   /** Queues that choose the next job of a lane; first in, first out when absent. */
@@ -59,7 +61,7 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    const { queues = {}, urgentJobs = 0, ownThreads = [] } = options;
+    const { queues = {}, urgentJobs = 0, ownThreads = [], longLanes = [] } = options;
     this.#queues = {
       urgent: queues.urgent ?? new FirstInFirstOut(),
       tail: queues.tail ?? new FirstInFirstOut(),
@@ -69,7 +71,9 @@ export class WorkerPool {
     };
     if (urgentJobs > 0) this.#addSeat(["urgent"], urgentJobs);
     for (const lane of ownThreads) this.#addSeat([lane], 1);
-    for (let i = 0; i < options.size; i++) this.#addSeat(lanes, 1);
+    const shortLanes = lanes.filter((lane) => !longLanes.includes(lane));
+    for (let i = 0; i < options.size; i++)
+      this.#addSeat(i === 0 && options.size > 1 ? shortLanes : lanes, 1);
   }
 
   get size(): number {

@@ -8,7 +8,7 @@ import type { Parts } from "../module.js";
 import { buildPool } from "./base.js";
 
 const parts = {} as Parts;
-const { config } = run(load(minimal));
+const { config } = run(load(minimal, "-server.worker-threads=2"));
 const metrics = new Metrics();
 buildPool(parts, { config, log: silentLogger(), metrics, build: buildInfo() });
 afterAll(() => parts.pool.close());
@@ -45,7 +45,7 @@ describe("the threads that decode, seal and scan", () => {
     expect(await counted("tenant_thread_queue_seconds_total")).toBeGreaterThan(0.01);
   });
 
-  it.each<Lane>(["urgent", "tail"])(
+  it.each<Lane>(["urgent", "tail", "query"])(
     "run jobs of lane %s while many pushes of another tenant are inflated",
     async (lane) => {
       const json = '{"streams":[{"stream":{"a":"b"},"values":[["1760000000000000000","x"]]}]}';

@@ -46,8 +46,8 @@ export const maxQueuedJobs = 100_000;
 const maxKeptMib = 128;
 
 /**
- * The threads that decode, seal and scan. Small scans, tails and decoding have a thread of their own each: they do not wait for large
- * scans, and many large pushes delay no query. In each lane tenants take turns.
+ * The threads that decode, seal and scan. Small scans, tails and decoding have a thread of their own each, and where there are several for
+ * all, one of them scans only: neither large pushes nor merges keep queries waiting. In each lane tenants take turns.
  */
 export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");
@@ -58,6 +58,7 @@ export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext)
     size: config.server.worker_threads || availableParallelism(),
     ...{
       ownThreads: ["urgent", "tail", "decode"],
+      longLanes: ["decode", "background"],
       maxKeptMib,
       maxQueued: maxQueuedJobs,
       lazy: true,
