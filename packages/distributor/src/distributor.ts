@@ -483,6 +483,8 @@ function decodeInline<T>(work: Decoding<T>, maxBytes: number, most: number): T |
   const { body, encoding, cost, growthCost, here } = work;
   const maxInlineBytes = most / growthCost;
   if (body.length > inlineBytes[encoding] / cost) return undefined;
+  // Finding out by inflating what fits would take as long as decoding it.
+  if (encoding === "gzip" && announcedBytes(body) > maxInlineBytes) return undefined;
   try {
     return here(Math.min(maxBytes, maxInlineBytes));
   } catch (error) {
@@ -490,6 +492,12 @@ function decodeInline<T>(work: Decoding<T>, maxBytes: number, most: number): T |
     if (isLarge && maxBytes > maxInlineBytes) return undefined;
     throw error;
   }
+}
+
+/** The size that the end of a gzip file gives, true or not (RFC 1952, ISIZE). */
+function announcedBytes(body: Uint8Array): number {
+  const at = body.byteOffset + body.length - 4;
+  return body.length < 4 ? 0 : new DataView(body.buffer, at, 4).getUint32(0, true);
 }
 
 function costOf({ format, otlp }: PushBody): number {

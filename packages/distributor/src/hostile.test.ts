@@ -125,6 +125,11 @@ describe("big pushes", () => {
     expect(sizes).toEqual([]);
     await pushOf((4 << 20) + 1);
     expect(sizes).toEqual([32 << 20]);
+    // Its end says how large it is, so that nothing of it is inflated here.
+    const broken = gzipSync(one.padEnd((4 << 20) + 1, " "));
+    broken.fill(0xff, 20, 40);
+    expect((await push(broken, { contentEncoding: "gzip" })).status).toBe(400);
+    expect(sizes.length).toBe(2);
   });
 
   it.each([
