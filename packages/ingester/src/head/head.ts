@@ -162,19 +162,9 @@ export class Head {
     return refs;
   }
 
-  /** Bytes of the rows of some streams, roughly; all of its memory where counting them would take long. */
+  /** Bytes of the rows of some streams, roughly. */
   sizeOf(streams: Uint32Array): number {
-    const { chains } = this;
-    let bytes = 0;
-    let counted = 0;
-    for (const stream of streams) {
-      for (let run = chains.lastRun(stream); run >= 0; run = chains.runBefore(run)) {
-        if (counted++ === maxCountedRuns) return this.memoryBytes;
-        const block = chains.blockOf(run);
-        bytes += (this.#blocks[block] as HeadBlock).sizeOf(run - chains.firstRun(block));
-      }
-    }
-    return bytes;
+    return streams.reduce((bytes, stream) => bytes + this.chains.sizeOf(stream), 0);
   }
 
   /** Frees memory and log; the memory is reused unless a query may still read it. The head is empty afterwards. */
@@ -266,8 +256,6 @@ function overlaps(block: HeadBlock, fromTime: number, toTime: number): boolean {
   return false;
 }
 
-/** Counting so many runs takes a fraction of a ms. */
-const maxCountedRuns = 4096;
 /** Line bytes of the first block of a head, and of a block of a busy head. */
 const minBlockLineBytes = 4 * 1024;
 export const maxHeadBlockLineBytes = 1024 * 1024;

@@ -3,7 +3,7 @@ import type { HeadBlock } from "@skald/storage";
 
 /**
  * The runs of each stream of a head, newest first, as linked lists, so that a search in one stream skips the runs of
- * others. Each run also has the latest time of the runs before it, so that a search can end early.
+ * others. Each run also has the latest time of the runs before it, so that a search can end early, and their size.
  */
 export class RunChains {
   /** By stream: its last run. */
@@ -11,6 +11,7 @@ export class RunChains {
   /** By run: the run of the same stream before it plus one. */
   #before = new Int32Array(minRuns);
   #maxBefore = new Float64Array(minRuns);
+  #sizeBefore = new Float64Array(minRuns);
   readonly #blocks: readonly HeadBlock[];
   #count = 0;
   /** First run of each block. */
@@ -50,6 +51,12 @@ export class RunChains {
     return this.#maxBefore[run]!;
   }
 
+  /** Bytes of the rows of a stream, roughly. */
+  sizeOf(stream: number): number {
+    const last = this.#last.get(stream);
+    return last < 0 ? 0 : this.#sizeBefore[last]! + this.#size(last);
+  }
+
   /** Block of a run; the run's number within the block is the run minus `firstRun(block)`. */
   blockOf(run: number): number {
     return lowerBound(this.#blockStart, run + 1) - 1;
@@ -83,12 +90,20 @@ export class RunChains {
     if (run >= this.#before.length) {
       this.#before = withRoom(this.#before, run + 1);
       this.#maxBefore = withRoom(this.#maxBefore, run + 1);
+      this.#sizeBefore = withRoom(this.#sizeBefore, run + 1);
     }
     const before = this.#last.get(stream);
     this.#before[run] = before + 1;
     this.#maxBefore[run] =
       before < 0 ? Number.NEGATIVE_INFINITY : Math.max(this.#maxBefore[before]!, this.#max(before));
+    // A run does not grow any more when the next one of its stream begins.
+    this.#sizeBefore[run] = before < 0 ? 0 : this.#sizeBefore[before]! + this.#size(before);
     this.#last.set(stream, run);
+  }
+
+  #size(run: number): number {
+    const block = this.blockOf(run);
+    return (this.#blocks[block] as HeadBlock).sizeOf(run - this.#blockStart[block]!);
   }
 
   #max(run: number): number {
