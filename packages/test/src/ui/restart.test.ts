@@ -8,7 +8,7 @@ import { TestProxy } from "../testing/ui/proxy.js";
 import { fill, push } from "../testing/ui/site.js";
 
 /** What the browser says of a server that is gone. */
-const gone = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection/;
+const gone = /ERR_CONNECTION_|ERR_EMPTY_RESPONSE|ERR_SOCKET_NOT_CONNECTED|WebSocket connection/;
 const query = '{app="live"}';
 let server: TestServer;
 let start: () => Promise<TestServer>;
