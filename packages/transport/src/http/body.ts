@@ -273,57 +273,86 @@ const plus = 0x2b;
 const equals = 0x3d;
 const blank = 0x20;
 const percent = 0x25;
+/** By character of an escape; 256: none. */
+const hexDigits = Uint16Array.from({ length: 256 }, (_, byte) => {
+  const digit = "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase());
+  return digit < 0 ? 256 : digit;
+});
 
 /**
- * Reads the fields of a form body or a query string. Throws invalid_argument, before any is read, when there are more
- * than 16384, one is longer than 512 KiB, or one has a percent sign that begins no escape.
+ * Reads the fields of a form body or a query string. Throws invalid_argument when there are more than 16384, one is longer than
+ * 512 KiB, or one has a percent sign that begins no escape. The parser of URLSearchParams gives the same, in ten times the time where all is escaped.
  */
 export function parseForm(form: Buffer): URLSearchParams {
-  let fields = 0;
-  for (let from = 0; from <= form.length; ) {
-    const found = form.indexOf(ampersand, from);
-    const to = found < 0 ? form.length : found;
-    if (to - from > maxFieldBytes) {
-      throw invalidArgument(`input size too long: limit of a parameter is ${maxFieldBytes} bytes`);
-    }
-    if (++fields > maxFields) throw invalidArgument(`too many parameters: limit is ${maxFields}`);
-    from = to + 1;
+  const { bytes, ends, isAscii } = unescapeForm(form);
+  const params = new URLSearchParams();
+  const all = isAscii ? bytes.toString("latin1") : "";
+  const textOf = (from: number, to: number) =>
+    isAscii ? all.slice(from, to) : bytes.toString("utf8", from, to);
+  let from = 0;
+  for (let i = 0; i < ends.length; i += 2) {
+    const nameEnd = ends[i] as number;
+    const to = ends[i + 1] as number;
+    params.append(textOf(from, nameEnd), textOf(nameEnd, to));
+    from = to;
   }
-  return new URLSearchParams(simplify(form, fields).toString());
+  return params;
 }
 
-/**
- * The same fields in a form that the parser reads in linear time: it is slow where there is a plus sign, which means a
- * blank, and takes time that grows with the square of the fields without an equals sign.
- */
-function simplify(form: Buffer, fields: number): Buffer {
-  const simple = Buffer.allocUnsafe(form.length + fields);
+interface Unescaped {
+  /** Names and values, one behind the other. */
+  readonly bytes: Buffer;
+  /** Where each name and each value ends, by turns. */
+  readonly ends: readonly number[];
+  readonly isAscii: boolean;
+}
+
+function unescapeForm(form: Buffer): Unescaped {
+  const bytes = Buffer.allocUnsafe(form.length);
+  const ends: number[] = [];
   let used = 0;
-  for (let from = 0; from <= form.length; ) {
-    const found = form.indexOf(ampersand, from);
-    const to = found < 0 ? form.length : found;
-    let hasEquals = to === from;
-    for (let at = from; at < to; at++) {
-      const byte = form[at] as number;
-      if (byte === percent) checkEscape(form, at, to, hasEquals);
-      else if (byte === equals) hasEquals = true;
-      simple[used++] = byte === plus ? blank : byte;
+  let fields = 0;
+  let from = 0;
+  let nameEnd = -1;
+  let allBits = 0;
+  for (let at = 0; at <= form.length; at++) {
+    let byte = at < form.length ? (form[at] as number) : ampersand;
+    if (byte === ampersand) {
+      if (at - from > maxFieldBytes) throw fieldTooLong();
+      if (++fields > maxFields) throw tooManyFields();
+      if (at > from) ends.push(nameEnd < 0 ? used : nameEnd, used);
+      from = at + 1;
+      nameEnd = -1;
+      continue;
     }
-    if (!hasEquals) simple[used++] = equals;
-    if (found >= 0) simple[used++] = ampersand;
-    from = to + 1;
+    if (byte === equals && nameEnd < 0) {
+      nameEnd = used;
+      continue;
+    }
+    if (byte === plus) byte = blank;
+    else if (byte === percent) {
+      const high = hexDigits[form[at + 1] ?? 0] as number;
+      const low = hexDigits[form[at + 2] ?? 0] as number;
+      if ((high | low) > 0xf) throw invalidEscape(form, at, nameEnd >= 0);
+      byte = high * 16 + low;
+      at += 2;
+    }
+    allBits |= byte;
+    bytes[used++] = byte;
   }
-  return simple.subarray(0, used);
+  return { bytes: bytes.subarray(0, used), ends, isAscii: allBits < 0x80 };
 }
 
-function checkEscape(form: Buffer, at: number, to: number, isValue: boolean): void {
-  if (at + 2 < to && isHexDigit(form[at + 1] as number) && isHexDigit(form[at + 2] as number))
-    return;
-  const text = form.toString("utf8", at, Math.min(at + 3, to));
-  throw invalidArgument(`invalid URL escape ${quote(isValue ? text : text.replace(/=.*/s, ""))}`);
+function fieldTooLong(): SkaldError {
+  return invalidArgument(`input size too long: limit of a parameter is ${maxFieldBytes} bytes`);
 }
 
-function isHexDigit(byte: number): boolean {
-  const lower = byte | 0x20;
-  return (byte >= 0x30 && byte <= 0x39) || (lower >= 0x61 && lower <= 0x66);
+function tooManyFields(): SkaldError {
+  return invalidArgument(`too many parameters: limit is ${maxFields}`);
+}
+
+function invalidEscape(form: Buffer, at: number, isValue: boolean): SkaldError {
+  const end = form.indexOf(ampersand, at);
+  const text = form.toString("utf8", at, Math.min(at + 3, end < 0 ? form.length : end));
+  return invalidArgument(`invalid URL escape ${quote(isValue ? text : text.replace(/=.*/s, ""))}`);
 }

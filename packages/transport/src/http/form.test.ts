@@ -3,7 +3,22 @@ import fc from "fast-check";
 import { parseForm } from "./body.js";
 
 const fieldText = fc.string({
-  unit: fc.constantFrom("a", "b", "+", "%20", "%2B", "=", "&", "ü", "\ufeff", ""),
+  unit: fc.constantFrom(
+    "a",
+    "b",
+    "+",
+    "%20",
+    "%2B",
+    "%41%5a",
+    "%c3%bc",
+    "%C3",
+    "%ff",
+    "=",
+    "&",
+    "ü",
+    "\ufeff",
+    "",
+  ),
 });
 
 describe("parseForm", () => {
@@ -11,7 +26,9 @@ describe("parseForm", () => {
     fc.assert(
       fc.property(fc.array(fieldText), (fields) => {
         const text = fields.join("&");
-        expect([...parseForm(Buffer.from(text))]).toEqual([...new URLSearchParams(text)]);
+        // The parser of Node is wrong where an escape that is no UTF-8 stands beside a letter that is not escaped.
+        const escaped = text.replace(/[^ -~]/g, encodeURIComponent);
+        expect([...parseForm(Buffer.from(text))]).toEqual([...new URLSearchParams(escaped)]);
       }),
       { seed: 1_700_006_402, numRuns: 300 },
     );
@@ -52,23 +69,4 @@ describe("parseForm", () => {
       }),
     ),
   );
-
-  it("gives the parser nothing that it is slow at", () => {
-    const given: string[] = [];
-    const { URLSearchParams: Real } = globalThis;
-    class Watched extends Real {
-      constructor(init: string) {
-        given.push(init);
-        super(init);
-      }
-    }
-    globalThis.URLSearchParams = Watched as typeof Real;
-    try {
-      const form = parseForm(Buffer.from("query=++a%2B+&b&&=&c=d=+&e"));
-      expect(form.get("query")).toBe("  a+ ");
-    } finally {
-      globalThis.URLSearchParams = Real;
-    }
-    expect(given).toEqual(["query=  a%2B &b=&&=&c=d= &e="]);
-  });
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { internal, invalidArgument, limitReached, SkaldError } from "@skald/model";
@@ -160,6 +161,36 @@ describe("routes", () => {
       413,
       "request body too large: limit is 1048576 bytes",
     ]);
+  });
+
+  it("get long forms that end together in several turns of the event loop", async () => {
+    let turn = 0;
+    const turns = new Set<number>();
+    const route: Route = {
+      methods: ["POST"],
+      path: "/form",
+      handler: () => {
+        turns.add(turn);
+        return textResponse(200, "done");
+      },
+    };
+    const { port } = await startTestServer({ routes: [route], maxBodyBytes: 2 ** 20 });
+    const body = `a=${"%41".repeat(174_000)}&b=${"%41".repeat(174_000)}`;
+    const head = `POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: ${form["content-type"]}\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const wires = await Promise.all(Array.from({ length: 24 }, () => openWire(port)));
+    for (const wire of wires) {
+      await new Promise((sent) => wire.socket.write(head + body.slice(0, -1), sent));
+    }
+    // The server has read all of it.
+    for (let i = 0; i < 500; i++) await nextTurn();
+    const next = (): void => {
+      turn++;
+      if (wires.some(({ received }) => received() === "")) setImmediate(next);
+    };
+    setImmediate(next);
+    for (const wire of wires) wire.write(body.slice(-1));
+    await Promise.all(wires.map((wire) => wire.until("done")));
+    expect(turns.size).toBeGreaterThan(3);
   });
 
   it("refuse a body beyond the limit with 413", async () => {

@@ -7,6 +7,7 @@ import type { TLSSocket } from "node:tls";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { RequestTurns } from "../request-turns.js";
+import { tenantNamed } from "../tenant.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { ConnectionStarts } from "./connection-starts.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
@@ -232,7 +233,7 @@ export class HttpServer {
     const begin = (): void => {
       if (!socket.destroyed) void this.#guard.run(request, () => this.#serve(request, response));
     };
-    if (!this.#turns.run(socket, begin, tenantOf(request.headers)))
+    if (!this.#turns.run(socket, begin, tenantNamed(request.headers)))
       this.#guard.cut(socket, "ahead");
   }
 
@@ -306,11 +307,6 @@ export class HttpServer {
       await answerFailure(this.#options, request, response, error);
     }
   }
-}
-
-/** The tenant that a request names, true or not. */
-function tenantOf({ "x-scope-orgid": tenant }: IncomingMessage["headers"]): string {
-  return String(tenant ?? "");
 }
 
 /** The event of a connection that is ready for requests. */

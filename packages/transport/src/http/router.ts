@@ -3,6 +3,8 @@ import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
 import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
+import { RequestTurns } from "../request-turns.js";
+import { tenantNamed } from "../tenant.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { maxFormBytes, parseForm, readBody } from "./body.js";
 import {
@@ -166,6 +168,7 @@ async function readRequest(
     : new Uint8Array(0);
   let params = query;
   if (hasForm) {
+    if (body.length > smallFormBytes) await turnOf(request);
     params = parseForm(Buffer.from(body));
     for (const [key, value] of query) params.append(key, value);
     body = new Uint8Array(0);
@@ -179,6 +182,15 @@ async function readRequest(
     body,
     signal,
   };
+}
+
+/** Forms up to this size wait for no turn: no dashboard sends longer ones. */
+const smallFormBytes = 16 * 1024;
+const formTurns = new RequestTurns();
+
+/** Resolves when a long form may be read: several would keep others waiting, as bodies that arrive together end together. */
+function turnOf(request: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => formTurns.run(request, resolve, tenantNamed(request.headers)));
 }
 
 function isForm(contentType = ""): boolean {
