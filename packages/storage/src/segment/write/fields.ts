@@ -97,6 +97,8 @@ export class FieldFinder {
   readonly #familyOf: (stream: number) => number;
   readonly #selection: RowSelection = { rows: new Uint32Array(0), count: 0 };
   #found: FieldColumns = fieldColumns(0, 0);
+  /** Lists of names by their bits. */
+  readonly #lists = new Map<number, readonly string[]>();
 
   constructor(names: readonly string[], familyOf: (stream: number) => number) {
     this.#names = names;
@@ -138,12 +140,22 @@ export class FieldFinder {
       scanJsonFields(bytes, offsets, selection, names, this.#found, { complete: true, enough: 0 });
     } else scanLogfmtFields(bytes, offsets, selection, names, this.#found, logfmtOptions);
     values.take(this.#found, selection);
+    const keys = this.#namesOf(values.keyed);
+    if (keys.length === 0) return;
     if (family === fieldFamily.json) {
-      scanJsonKeys(bytes, offsets, selection, names, this.#found, {
-        enough: 2 ** names.length - 1,
-      });
-    } else scanLogfmtFields(bytes, offsets, selection, names, this.#found, logfmtKeyOptions);
+      scanJsonKeys(bytes, offsets, selection, keys, this.#found, { enough: 2 ** keys.length - 1 });
+    } else scanLogfmtFields(bytes, offsets, selection, keys, this.#found, logfmtKeyOptions);
     values.compareKeys(this.#found, selection);
+  }
+
+  /** The names whose bits are set: the same list for the same bits, as kernels keep a table for each list. */
+  #namesOf(bits: number): readonly string[] {
+    const known = this.#lists.get(bits);
+    if (known !== undefined) return known;
+    if (this.#lists.size === maxNameLists) this.#lists.clear();
+    const names = this.#names.filter((_, field) => ((bits >>> field) & 1) === 1);
+    this.#lists.set(bits, names);
+    return names;
   }
 }
 
@@ -161,6 +173,8 @@ interface FoundFields {
 const logfmtOptions = { strict: false, keepEmpty: false, lastWins: false, enough: 0 };
 /** Those of a stage that names keys. */
 const logfmtKeyOptions = { strict: false, keepEmpty: true, lastWins: true, enough: 0 };
+/** Lists of names that are kept; blocks of one kind of line have the same. */
+const maxNameLists = 256;
 /** Rows of a stream that tell how its lines are parsed. */
 const sampledRows = 32;
 
@@ -186,7 +200,7 @@ const equalsSign = 0x3d;
 /** Where the values of a block are in its lines. */
 class FieldValues {
   readonly isIrregular: Uint8Array;
-  /** A bit for each field of which all regular rows have a value, which is also that of its key. */
+  /** A bit for each field of which all regular rows have a value, which is also that of its key as far as keys were compared. */
   keyed: number;
   readonly #rowCount: number;
   /** Value of field f in row r at f * rowCount + r. */
@@ -218,21 +232,34 @@ class FieldValues {
         this.#lengths[field * rowCount + row] = bytes;
       }
     }
+    for (let field = 0; field < fieldCount; field++) {
+      const from = field * rowCount;
+      const lacks = (row: number) => this.#lengths[from + row] === 0 && this.isIrregular[row] === 0;
+      for (let i = 0; i < count; i++) {
+        if (!lacks(rows[i]!)) continue;
+        this.keyed &= ~(1 << field);
+        break;
+      }
+    }
   }
 
-  /** Compares the values of rows that were taken with those of keys. */
+  /** Compares the values of rows that were taken with those of keys: of all names that may still be keyed, in their order. */
   compareKeys(found: FieldColumns, { rows, count }: RowSelection): void {
-    const { isRead, kind, start, length, capacity, fieldCount } = found;
+    const { isRead, kind, start, length, capacity } = found;
     for (let i = 0; i < count; i++)
       if (isRead[i] !== 1 && this.isIrregular[rows[i]!] === 0) this.keyed = 0;
-    for (let field = 0; field < fieldCount; field++) {
+    let key = 0;
+    for (let rest = this.keyed; rest !== 0; rest &= rest - 1, key++) {
+      const field = 31 - Math.clz32(rest & -rest);
       const from = field * this.#rowCount;
-      for (let i = 0, place = field * capacity; i < count; i++, place++) {
+      for (let i = 0, place = key * capacity; i < count; i++, place++) {
         const row = rows[i]!;
         if (this.isIrregular[row] === 1) continue;
-        const bytes = this.#lengths[from + row]!;
-        const has = bytes > 0 && kind[place] !== fieldKind.absent;
-        if (has && bytes === length[place] && start[place] === this.#starts[from + row]) continue;
+        const isSame =
+          kind[place] !== fieldKind.absent &&
+          length[place] === this.#lengths[from + row] &&
+          start[place] === this.#starts[from + row];
+        if (isSame) continue;
         this.keyed &= ~(1 << field);
         break;
       }
