@@ -13,7 +13,12 @@ import {
   writtenDirectories,
 } from "./settings/options.js";
 import type { Heads } from "./tenant/heads.js";
-import type { NumberedBatch, Tenant, TenantAppend } from "./tenant/tenant.js";
+import {
+  comesInParts,
+  type NumberedBatch,
+  type Tenant,
+  type TenantAppend,
+} from "./tenant/tenant.js";
 
 export interface IntakeContext {
   readonly options: IngesterOptions;
@@ -56,7 +61,14 @@ export class Intake {
     return this.#disk.room;
   }
 
-  async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
+  async push(request: PushRequest): Promise<PushOutcome> {
+    const { line } = this.#context.heads.tenantOf(request.tenant);
+    if (comesInParts(request.batch)) return line.run(() => this.#push(request));
+    if (line.free === 0) (await line.acquire())();
+    return this.#push(request);
+  }
+
+  async #push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
     this.#assertPushable();
     const release = await this.#enter(tenant, batch);
     try {
@@ -65,15 +77,7 @@ export class Intake {
         numbers = await numbers;
         this.#assertPushable();
       }
-      const push = this.#append(tenant, batch, numbers);
-      if (push.ranges.length > 0) {
-        const bytes = batch.source?.body.byteLength ?? batch.lineBytes;
-        this.#disk.wrote(bytes);
-        await this.#context.journal.write(push, batch, bytes);
-      }
-      // Duplicates of rows that are not written yet are as safe as those rows.
-      else if (push.duplicates > 0) await this.#context.journal.settled(push.tenant);
-      return { refusals: push.refusals };
+      return await this.#append(tenant, batch, numbers);
     } finally {
       release();
     }
@@ -129,13 +133,41 @@ export class Intake {
     return numbers;
   }
 
-  #append(name: string, batch: Batch, numbers: Int32Array): TenantAppend {
-    const { heads, limitsOf, clock, metrics } = this.#context;
+  /** Appends and logs a batch, part by part. */
+  async #append(name: string, batch: Batch, numbers: Int32Array): Promise<PushOutcome> {
+    const { heads, limitsOf, clock } = this.#context;
     const tenant = heads.tenantOf(name);
-    const push = tenant.append(batch, numbers, limitsOf(name), clock.elapsedMs());
-    if (push.duplicates > 0) metrics.duplicates.inc(push.duplicates);
-    return push;
+    let { removals } = tenant.streams;
+    const parts = tenant.append(batch, numbers, limitsOf(name), clock.elapsedMs());
+    for (;;) {
+      const { value: part, done } = parts.next();
+      await this.#log(part, batch);
+      if (done === true) return { refusals: part.refusals };
+      this.#assertPushable();
+      if (tenant.streams.removals === removals) continue;
+      numbers.set(await this.#numberStreams(name, batch));
+      removals = tenant.streams.removals;
+    }
   }
+
+  async #log(part: TenantAppend, batch: Batch): Promise<void> {
+    const { journal, metrics } = this.#context;
+    if (part.duplicates > 0) metrics.duplicates.inc(part.duplicates);
+    if (part.ranges.length > 0) {
+      const bytes = loggedBytes(part, batch);
+      this.#disk.wrote(bytes);
+      await journal.write(part, batch, bytes);
+    }
+    // Duplicates of rows that are not written yet are as safe as those rows.
+    else if (part.duplicates > 0) await journal.settled(part.tenant);
+  }
+}
+
+/** About what a part of a push takes in the log. */
+function loggedBytes({ ranges }: TenantAppend, { source, lineBytes, rowCount }: Batch): number {
+  if (source !== undefined) return source.body.byteLength;
+  const rows = ranges.reduce((sum, { rowFrom, rowTo }) => sum + rowTo - rowFrom, 0);
+  return Math.round((lineBytes * rows) / rowCount);
 }
 
 interface QueuedPush {

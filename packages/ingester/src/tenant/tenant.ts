@@ -1,5 +1,6 @@
 import type { PushRefusal } from "@skald/contracts";
 import type { Batch, BatchStream } from "@skald/model";
+import { Semaphore } from "@skald/runtime";
 import type { BatchRange } from "@skald/storage";
 import type { Head, HeadGrowth } from "../head/head.js";
 import { type IngesterLimits, maxStreamsOf } from "../settings/options.js";
@@ -23,7 +24,7 @@ export interface TenantContext {
 /** A refusal to which others of its reason are added. */
 type Counted = { -readonly [Key in keyof PushRefusal]: PushRefusal[Key] };
 
-/** The changes of one push to the heads of its tenant, which are logged, then published or undone. */
+/** The changes of a push, or of a part of it, to the heads of its tenant, which are logged, then published or undone. */
 export interface TenantAppend {
   readonly tenant: Tenant;
   /** Rows that were appended, in order. */
@@ -33,6 +34,7 @@ export interface TenantAppend {
   readonly streams: number[];
   /** Refused rows of the batch and duplicates, ascending. */
   readonly dropped: number[];
+  /** Those of the whole push so far. */
   readonly refusals: Counted[];
   readonly heads: Map<Head, HeadGrowth>;
   /** Newest times before the push, as (stream, day, time). */
@@ -59,6 +61,8 @@ interface NumberedStream {
 const noNumber = -1;
 /** Streams that are numbered between two yields. */
 const streamsPerStep = 64;
+/** Rows of a part of a push that the log gets in columns: appending and encoding them takes this thread some 8 ms. */
+const rowsPerPart = 16_384;
 /** Most refusals of a push; further ones are added to the last of their kind. */
 const maxRefusals = 10;
 
@@ -67,6 +71,11 @@ export class Tenant {
   readonly name: string;
   readonly streams = new NumberedStreams();
   readonly changes = new ChangeTable();
+  /**
+   * Is held by a push in parts: rows of other pushes between them would make those of later parts older than the newest of their
+   * stream, and such rows are compared with all that the head has.
+   */
+  readonly line = new Semaphore(1);
   /** By day, the head that takes rows. */
   readonly heads = new Map<number, Head>();
   /** Heads that take no rows and are not segments yet, oldest first. */
@@ -107,33 +116,59 @@ export class Tenant {
   }
 
   /**
-   * Appends the rows of a batch that the limits allow to the heads; they are not visible yet. The numbers of its streams must be
-   * of `numberStreams`, and no stream may have been removed since.
+   * Appends the rows of a batch that the limits allow to the heads; they are not visible yet. Rows that the log gets in columns come
+   * in parts, each of which must be logged before the next is asked for; those of a body are one part. The numbers of the streams
+   * must be of `numberStreams`, and hold whenever a part is asked for: no stream may have been removed since.
    */
-  append(batch: Batch, numbers: Int32Array, limits: IngesterLimits, nowMs: number): TenantAppend {
-    const push: TenantAppend = {
+  *append(
+    batch: Batch,
+    numbers: Int32Array,
+    limits: IngesterLimits,
+    nowMs: number,
+  ): Generator<TenantAppend, TenantAppend> {
+    const refusals: Counted[] = [];
+    const mostRows = comesInParts(batch) ? rowsPerPart : batch.rowCount;
+    let part = this.#beginPart(refusals);
+    let rows = 0;
+    try {
+      for (let i = 0; i < batch.streams.length; i++) {
+        const stream = batch.streams[i] as BatchStream;
+        if (stream.rowEnd === stream.rowStart) continue;
+        const own = { batch, stream, number: numbers[i]! };
+        if (!this.#mayAppend(part, own, limits, nowMs)) continue;
+        for (let rowStart = stream.rowStart; rowStart < stream.rowEnd; ) {
+          if (rows === mostRows) {
+            yield ended(part);
+            part = this.#beginPart(refusals);
+            rows = 0;
+          }
+          const rowEnd = Math.min(stream.rowEnd, rowStart + mostRows - rows);
+          const isWhole = rowEnd - rowStart === stream.rowEnd - stream.rowStart;
+          const cut = isWhole ? own : { ...own, stream: { ...stream, rowStart, rowEnd } };
+          this.#appendRows(part, cut, limits);
+          rows += rowEnd - rowStart;
+          rowStart = rowEnd;
+        }
+      }
+    } catch (error) {
+      this.undo(part);
+      throw error;
+    }
+    return ended(part);
+  }
+
+  #beginPart(refusals: Counted[]): TenantAppend {
+    return {
       tenant: this,
       ranges: [],
       ordinals: [],
       streams: [],
       dropped: [],
-      refusals: [],
+      refusals,
       heads: new Map(),
       newestBefore: [],
       duplicates: 0,
     };
-    try {
-      for (let i = 0; i < batch.streams.length; i++) {
-        const stream = batch.streams[i] as BatchStream;
-        if (stream.rowEnd === stream.rowStart) continue;
-        this.#appendStream(push, { batch, stream, number: numbers[i]! }, limits, nowMs);
-      }
-    } catch (error) {
-      this.undo(push);
-      throw error;
-    }
-    for (const growth of push.heads.values()) growth.after = growth.head.mark();
-    return push;
   }
 
   /** Reverts `append`. The last of several must be reverted first. */
@@ -177,23 +212,30 @@ export class Tenant {
     yield* this.heads.values();
   }
 
-  #appendStream(
+  /** Whether the limits of the tenant allow a stream and its rate; else all of its rows are refused. */
+  #mayAppend(
     push: TenantAppend,
     { batch, stream, number }: NumberedStream,
     limits: IngesterLimits,
     nowMs: number,
-  ): void {
+  ): boolean {
     const bytes = bytesOfStream(batch, stream);
     if (number === noNumber) {
       refuse(push, stream, "stream_limit", bytes, () => streamLimited(this.name, stream, bytes));
-      return;
+      return false;
     }
-    if (!this.#takeTokens(number, bytes, limits, nowMs)) {
-      const limitBytes = limits.per_stream_rate_limit;
-      const refusal = () => streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
-      refuse(push, stream, "per_stream_rate_limit", bytes, refusal);
-      return;
-    }
+    if (this.#takeTokens(number, bytes, limits, nowMs)) return true;
+    const limitBytes = limits.per_stream_rate_limit;
+    const refusal = () => streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
+    refuse(push, stream, "per_stream_rate_limit", bytes, refusal);
+    return false;
+  }
+
+  #appendRows(
+    push: TenantAppend,
+    { batch, stream, number }: NumberedStream,
+    limits: IngesterLimits,
+  ): void {
     const { newestDay, newestTime } = this.streams;
     push.newestBefore.push(number, newestDay[number]!, newestTime[number]!);
     const day = admitInOrder(this.streams, batch, stream, number);
@@ -259,6 +301,17 @@ export class Tenant {
     tokens[stream] = bytes <= available ? available - bytes : available;
     return bytes <= available;
   }
+}
+
+/** Whether a push is appended in parts. A body is one part, because the log keeps it as it came. */
+export function comesInParts({ source, rowCount }: Batch): boolean {
+  return source === undefined && rowCount > rowsPerPart;
+}
+
+/** A part whose rows are all appended. */
+function ended(part: TenantAppend): TenantAppend {
+  for (const growth of part.heads.values()) growth.after = growth.head.mark();
+  return part;
 }
 
 function refuse(

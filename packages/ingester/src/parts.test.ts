@@ -1,0 +1,91 @@
+import { describe, expect, it } from "@jest/globals";
+import { nodeWalDisk, type WalDisk } from "@skald/storage";
+import { makeBatch } from "@skald/testkit";
+import { readRows, setUp } from "./testing/ingester.js";
+
+const day = 20_400n * 86_400_000_000_000n;
+const count = 40_000;
+const line = (i: number) => `line ${i}`.padEnd(12);
+
+/** Rows without a body: the log gets them in columns. */
+function push(labels: Record<string, string>, lines: readonly string[], firstNs = 0n) {
+  const rows = lines.map((text, i) => ({ ns: day + firstNs + BigInt(i), line: text }));
+  return { tenant: "t", batch: makeBatch([{ labels, rows }]) };
+}
+
+const large = () =>
+  push(
+    { app: "large" },
+    Array.from({ length: count }, (_, i) => line(i)),
+  );
+
+/** A disk that notes its writes of the log, and can fail at one of them. */
+function watchedDisk() {
+  const state = { writes: 0, failsAt: Number.POSITIVE_INFINITY };
+  const disk: WalDisk = {
+    ...nodeWalDisk,
+    create: async (path) => {
+      const file = await nodeWalDisk.create(path);
+      return {
+        ...file,
+        writev: (parts) => {
+          if (++state.writes === state.failsAt) throw new Error("the disk fails");
+          return file.writev(parts);
+        },
+      };
+    },
+  };
+  return { disk, state };
+}
+
+describe("a push of many rows in columns", () => {
+  it("is logged in parts, between which those of other tenants go on, while those of its own wait", async () => {
+    const { disk, state } = watchedDisk();
+    const { ingester, dir } = await setUp({ disk });
+    await ingester.start();
+    const done: string[] = [];
+    const small = push({ app: "small" }, ["a line"]);
+    await Promise.all([
+      ingester.push(large()).then(() => done.push("large")),
+      ingester.push(small).then(() => done.push("own")),
+      ingester.push({ ...small, tenant: "other" }).then(() => done.push("other")),
+    ]);
+    expect(done).toEqual(["other", "large", "own"]);
+    // The one of another tenant is written with the first part.
+    expect(state.writes).toBe(4);
+    const rows = await readRows(ingester, "t");
+    expect(rows.length).toBe(count + 1);
+    const later = await setUp({ dir });
+    await ingester.stop();
+    await later.ingester.start();
+    expect(await readRows(later.ingester, "t")).toEqual(rows);
+    await later.ingester.stop();
+  });
+
+  it("keeps the parts that were logged when a later one fails; sent again each row is there once", async () => {
+    const { disk, state } = watchedDisk();
+    const { ingester } = await setUp({ disk });
+    await ingester.start();
+    state.failsAt = 2;
+    await expect(ingester.push(large())).rejects.toMatchObject({ status: 503 });
+    const kept = await readRows(ingester, "t");
+    expect([kept.length > 0, kept.length < count]).toEqual([true, true]);
+    expect(await ingester.push(large())).toEqual({ refusals: [] });
+    const rows = await readRows(ingester, "t");
+    expect([rows.length, new Set(rows).size]).toEqual([count, count]);
+    await ingester.stop();
+  });
+
+  it.each([
+    ["fits", count * 12, 0],
+    ["does not fit", count * 12 - 1, count],
+  ])("is taken or refused as a whole: the rate of its stream %s", async (_, burst, refused) => {
+    const limits = { per_stream_rate_limit: 1, per_stream_rate_limit_burst: burst };
+    const { ingester } = await setUp({ limits });
+    await ingester.start();
+    const { refusals } = await ingester.push(large());
+    expect(refusals.map(({ entries }) => entries)).toEqual(refused === 0 ? [] : [refused]);
+    expect((await readRows(ingester, "t")).length).toBe(count - refused);
+    await ingester.stop();
+  });
+});
