@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { PushOutcome, PushRequest } from "@skald/contracts";
 import { type Batch, SkaldError, type SteadyClock } from "@skald/model";
 import { runInTurns } from "@skald/push";
-import { type Sleep, sleep } from "@skald/runtime";
+import { type Semaphore, type Sleep, sleep } from "@skald/runtime";
 import { type DiskSpace, nodeWalDisk, type WalDisk } from "@skald/storage";
 import type { Sealer } from "./flush/sealer.js";
 import type { Journal } from "./log/journal.js";
@@ -62,10 +62,17 @@ export class Intake {
   }
 
   async push(request: PushRequest): Promise<PushOutcome> {
-    const { line } = this.#context.heads.tenantOf(request.tenant);
-    if (comesInParts(request.batch)) return line.run(() => this.#push(request));
-    if (line.free === 0) (await line.acquire())();
-    return this.#push(request);
+    const { tenant, batch } = request;
+    const { line } = this.#context.heads.tenantOf(tenant);
+    const isInParts = comesInParts(batch);
+    if (!isInParts && line.free > 0) return this.#push(request);
+    const leave = line.tryAcquire() ?? (await this.#queue.standIn(line, memoryOf(batch)));
+    try {
+      if (!isInParts) leave();
+      return await this.#push(request);
+    } finally {
+      leave();
+    }
   }
 
   async #push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
@@ -105,8 +112,7 @@ export class Intake {
   #enter(tenant: string, batch: Batch): Promise<() => void> {
     const body = batch.source?.body.byteLength ?? 0;
     const logBytes = (body > 0 ? body : batch.bytes.byteLength) + batch.rowCount;
-    const heldBytes = body + batch.bytes.byteLength + bytesPerRow * batch.rowCount;
-    return this.#queue.enter({ tenant, logBytes, heldBytes });
+    return this.#queue.enter({ tenant, logBytes, heldBytes: memoryOf(batch) });
   }
 
   /** Numbers the streams of a batch: those of a small one at once, those of others in turn with the work for other tenants. */
@@ -163,6 +169,11 @@ export class Intake {
   }
 }
 
+/** What a push has in memory while it waits. */
+function memoryOf({ source, bytes, rowCount }: Batch): number {
+  return (source?.body.byteLength ?? 0) + bytes.byteLength + bytesPerRow * rowCount;
+}
+
 /** About what a part of a push takes in the log. */
 function loggedBytes({ ranges }: TenantAppend, { source, lineBytes, rowCount }: Batch): number {
   if (source !== undefined) return source.body.byteLength;
@@ -189,35 +200,46 @@ class PushQueue {
 
   /** Resolves when a push may be appended; the result must be called once the log has the push. Rejects with `rate_limited`. */
   enter(push: QueuedPush): Promise<() => void> {
-    const { sealer, journal, options } = this.#context;
-    const { tenant, logBytes, heldBytes } = push;
+    const { sealer, journal } = this.#context;
+    const { tenant, logBytes } = push;
     const release = sealer.mayPush(tenant) ? journal.wal.tryReserve(logBytes) : undefined;
     if (release !== undefined) return Promise.resolve(release);
-    const { maxWaitingBytes } = options.bounds;
-    if (this.#waitingBytes > 0 && this.#waitingBytes + heldBytes > maxWaitingBytes) {
-      return Promise.reject(slowDown("too many pushes wait to be stored"));
-    }
     return this.#wait(push);
   }
 
-  async #wait({ tenant, logBytes, heldBytes }: QueuedPush): Promise<() => void> {
-    const { sealer, journal, options } = this.#context;
-    const { maxPushWaitMs } = options.bounds;
+  /** Resolves when it is the turn of a push in the line of its tenant; the result ends the turn. Rejects in the same way. */
+  standIn(line: Semaphore, heldBytes: number): Promise<() => void> {
+    return this.#hold(heldBytes, (signal) => line.acquire({ signal }));
+  }
+
+  #wait({ tenant, logBytes, heldBytes }: QueuedPush): Promise<() => void> {
+    const { sealer, journal } = this.#context;
+    const mayPush = () => sealer.mayPush(tenant);
+    return this.#hold(heldBytes, async (signal) => {
+      for (;;) {
+        await sealer.room(signal, mayPush);
+        const release = await journal.wal.reserve(logBytes, signal);
+        if (mayPush() || sealer.isClosed) return release;
+        release();
+      }
+    });
+  }
+
+  /** Lets a push wait for something, within the bounds of memory and time. */
+  async #hold<T>(heldBytes: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { maxPushWaitMs, maxWaitingBytes } = this.#context.options.bounds;
+    if (this.#waitingBytes > 0 && this.#waitingBytes + heldBytes > maxWaitingBytes) {
+      throw slowDown("too many pushes wait to be stored");
+    }
     const late = new AbortController();
     const done = new AbortController();
     const timer = (this.#context.sleep ?? sleep)(maxPushWaitMs, done.signal).then(
       () => late.abort(slowDown(`the push has waited ${maxPushWaitMs / 1000}s to be stored`)),
       () => undefined,
     );
-    const mayPush = () => sealer.mayPush(tenant);
     this.#waitingBytes += heldBytes;
     try {
-      for (;;) {
-        await sealer.room(late.signal, mayPush);
-        const release = await journal.wal.reserve(logBytes, late.signal);
-        if (mayPush() || sealer.isClosed) return release;
-        release();
-      }
+      return await wait(late.signal);
     } finally {
       this.#waitingBytes -= heldBytes;
       done.abort();
