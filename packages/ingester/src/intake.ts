@@ -62,6 +62,7 @@ export class Intake {
   }
 
   async push(request: PushRequest): Promise<PushOutcome> {
+    this.#assertPushable();
     const { tenant, batch } = request;
     const { line } = this.#context.heads.tenantOf(tenant);
     const isInParts = comesInParts(batch);
