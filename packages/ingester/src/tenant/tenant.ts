@@ -61,7 +61,7 @@ interface NumberedStream {
 const noNumber = -1;
 /** Streams that are numbered between two yields. */
 const streamsPerStep = 64;
-/** Rows of a part of a push that the log gets in columns: appending and encoding them takes this thread some 8 ms. */
+/** Rows of a part of a push that the log gets in columns. */
 const rowsPerPart = 16_384;
 /** Most refusals of a push; further ones are added to the last of their kind. */
 const maxRefusals = 10;
