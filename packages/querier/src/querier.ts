@@ -41,7 +41,7 @@ import {
   type TimeRange,
   unavailable,
 } from "@skald/model";
-import { runConcurrently } from "@skald/runtime";
+import { runConcurrently, withDeadline } from "@skald/runtime";
 import { rangeOf, StreamHashes, VolumeCounts } from "@skald/scan";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
 import { findChanges } from "./find/find-changes.js";
@@ -181,9 +181,11 @@ export class Querier implements Contract {
         plan.kind === "log"
           ? [await this.#findLog({ ...query, plan })]
           : await this.#findLeaves({ ...query, plan });
-      const within = AbortSignal.any([signal, AbortSignal.timeout(maxMs)]);
+      const message = "not all headers were looked at";
       const found: ExplainedScan[] = [];
-      for (const scan of scans) found.push(await explainScan(scan, run, { within, signal }));
+      await withDeadline({ timeoutMs: maxMs, message, signal }, async (within) => {
+        for (const scan of scans) found.push(await explainScan(scan, run, { within, signal }));
+      });
       // What only the store has is not known while it does not answer.
       return search.unlisted ? found.map((one) => ({ ...one, isExact: false })) : found;
     });

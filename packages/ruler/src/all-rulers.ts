@@ -1,6 +1,6 @@
 import type { AlertState, CallOptions, RuleGroupStatus, RuleState, Rules } from "@skald/contracts";
 import type { Labels } from "@skald/model";
-import type { Logger } from "@skald/runtime";
+import { type Logger, withDeadline } from "@skald/runtime";
 import { type Alert, AlertingRule } from "./evaluate/alerting-rule.js";
 import type { GroupRunner, RuleStatus } from "./evaluate/group-runner.js";
 
@@ -39,9 +39,11 @@ export class AllRulers {
     const { own, others, timeoutMs, log } = this.#options;
     const warnings: string[] = [];
     const asked = others().map(async ({ id, rules }) => {
-      const both = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const message = `no answer in ${timeoutMs} ms`;
       try {
-        return await rules.groups({ tenant }, { signal: both });
+        return await withDeadline({ timeoutMs, message, signal }, (both) =>
+          rules.groups({ tenant }, { signal: both }),
+        );
       } catch (error) {
         signal.throwIfAborted();
         log.warn("a ruler does not say what it evaluates", { ruler: id, error });

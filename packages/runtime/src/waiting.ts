@@ -116,6 +116,22 @@ export function deadline(options: {
   return { signal: controller.signal, clear };
 }
 
+/**
+ * Runs work that ends with a `deadline`. `AbortSignal.any` with `AbortSignal.timeout` is no substitute: what it gives forgets that
+ * the time is over if the timeout is collected as garbage before anybody looks (Node 24).
+ */
+export async function withDeadline<T>(
+  options: Parameters<typeof deadline>[0],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal, clear } = deadline(options);
+  try {
+    return await work(signal);
+  } finally {
+    clear();
+  }
+}
+
 /** The signal of `deadline`. Call `clear` when the work is done. */
 export interface Deadline {
   readonly signal: AbortSignal;

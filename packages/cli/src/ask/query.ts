@@ -1,3 +1,4 @@
+import { withDeadline } from "@skald/runtime";
 import { askFlags, rangeFlags, sourceFlags } from "../client/flags.js";
 import {
   countLines,
@@ -333,8 +334,10 @@ async function tellEnd(
 /** `30 newest of 65,481 lines`, if the server counts them in time. */
 async function ofAll(shown: string, asked: RangeQuery, { client }: Session): Promise<string> {
   const which = asked.isForward ? "oldest" : "newest";
-  const until = client.until(AbortSignal.timeout(countTimeoutMs));
-  const total = await countLines(until, asked).catch(() => undefined);
+  const limit = { timeoutMs: countTimeoutMs, message: "no count in time", signal: client.signal };
+  const total = await withDeadline(limit, (signal) =>
+    countLines(client.until(signal), asked),
+  ).catch(() => undefined);
   if (total === undefined) return `${shown} ${which} lines; there are more`;
   return `${shown} ${which} of ${total.toLocaleString("en")} lines`;
 }

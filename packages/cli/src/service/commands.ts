@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { parseGoDuration } from "@skald/model";
+import { withDeadline } from "@skald/runtime";
 import { command, exits, Failure, flag, type Output, parseHeader } from "../shell/command.js";
 import { Canary, type CanaryReport } from "./canary.js";
 import { diagnose, type Finding } from "./doctor.js";
@@ -36,9 +37,9 @@ export const canary = command({
     });
     const { port } = flags;
     if (port < 0 || port > 65_535) throw new Failure("usage", `--port: ${port} is no port`);
-    const ends = flags.for === "" ? [] : [AbortSignal.timeout(durationMs("for", flags.for))];
+    const timeoutMs = flags.for === "" ? 0 : durationMs("for", flags.for);
     const server = port === 0 ? undefined : await run.serve(port);
-    await run.run(AbortSignal.any([signal, ...ends]));
+    await withDeadline({ timeoutMs, message: "that was all", signal }, (both) => run.run(both));
     server?.close();
     server?.closeAllConnections();
     return tellCanary(run.report, flags.json, stdout);

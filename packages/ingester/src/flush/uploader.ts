@@ -1,4 +1,5 @@
 import { type SegmentRef, type SteadyClock, unavailable } from "@skald/model";
+import { withDeadline } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
 import type { IngesterMetrics } from "../settings/metrics.js";
 import type { IngesterOptions } from "../settings/options.js";
@@ -208,15 +209,18 @@ export class Uploader {
   async #uploadNow(segment: LocalSegment): Promise<void> {
     const { store, options, segments, metrics } = this.#context;
     const { tenant, id, sizeBytes } = segment.ref;
-    const timeout = AbortSignal.timeout(options.config.flush_op_timeout);
-    const signal = AbortSignal.any([this.#abort.signal, timeout]);
+    const { flush_op_timeout: timeoutMs } = options.config;
+    const message = `the store took longer than ${timeoutMs} ms (ingester.flush_op_timeout)`;
+    const limit = { timeoutMs, message, signal: this.#abort.signal };
     if (!segment.mayBeStored) await segments.markUploading(segment);
     await segments.placed.sync(segment.path);
-    // Only a put that succeeds makes the object durable, also when a failed attempt has left one.
-    await store.put(segment.ref, segment.path, { signal });
-    if (!(await store.has(segment.ref, { signal }))) {
-      throw unavailable(`segment ${id} was stored but is not there`);
-    }
+    await withDeadline(limit, async (signal) => {
+      // Only a put that succeeds makes the object durable, also when a failed attempt has left one.
+      await store.put(segment.ref, segment.path, { signal });
+      if (!(await store.has(segment.ref, { signal }))) {
+        throw unavailable(`segment ${id} was stored but is not there`);
+      }
+    });
     await segments.markUploaded(segment);
     metrics.chunksStored.inc({ tenant });
     metrics.storedBytes.inc({ tenant }, sizeBytes);

@@ -1,7 +1,9 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, expect, it } from "@jest/globals";
 import type { QueryAnswer, ScanPlan } from "@skald/contracts";
 import type { LogPlan } from "@skald/logql";
-import type { ReadStats } from "@skald/model";
+import { type ReadStats, SkaldError } from "@skald/model";
 import { makeDirectory, makeHead } from "@skald/scan/testing";
 import { LocalScanner } from "../testing/local-scanner.js";
 import { querierOf } from "../testing/querier.js";
@@ -76,4 +78,24 @@ it("says that it may be any number when time was too short", async () => {
   const found = await explainScan({ plan, sources: [source] }, run, signals);
   expect(found).toMatchObject({ blocks: 0, sources: 1, isExact: false });
   expect(found.bytes).toBe(Number.POSITIVE_INFINITY);
+});
+
+it("says that it is not exact when its time is over, whatever was collected as garbage since", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const slow = new LocalScanner();
+  const nothing = setInterval(() => undefined, 1000);
+  slow.run = async (_kind, _task, { signal }) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    // In a turn of its own, as an answer of a thread comes: weak references live as long as theirs.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    collect();
+    throw new SkaldError("cancelled", "the request was cancelled by the client");
+  };
+  const querier = querierOf(slow, { store: segments });
+  const asked = { ...request("{app=`a`} |= `a`"), maxMs: 5 };
+  const [explained] = await querier.run("explain", asked, never);
+  clearInterval(nothing);
+  slow.close();
+  expect(explained).toMatchObject({ bytes: Number.POSITIVE_INFINITY, isExact: false });
 });

@@ -2,7 +2,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { DeleteRequests } from "@skald/compactor";
 import { type Clock, formatGoDuration, nsPerMs } from "@skald/model";
-import { type Logger, repeat, type Sleep, sleep } from "@skald/runtime";
+import { type Logger, repeat, type Sleep, sleep, withDeadline } from "@skald/runtime";
 
 export interface ReturnedDiskOptions {
   readonly walDir: string;
@@ -55,7 +55,10 @@ export class ReturnedDisk {
     }
     this.#sinceMs = found.lastMs - maxSkewMs;
     try {
-      const opened = await this.#apply(AbortSignal.any([signal, AbortSignal.timeout(storeWaitMs)]));
+      const message = `the store took longer than ${storeWaitMs} ms`;
+      const opened = await withDeadline({ timeoutMs: storeWaitMs, message, signal }, (both) =>
+        this.#apply(both),
+      );
       if (opened > 0) await (this.#options.sleep ?? sleep)(knownAfterMs, signal);
     } catch (error) {
       if (error instanceof TextIsGone || signal.aborted) throw error;

@@ -9,7 +9,7 @@ import { unavailable } from "@skald/model";
 import { LineSampler, mergePatterns, type PatternSetup, PatternThread } from "@skald/patterns";
 import { type Ring, type RingInstance, ringKey } from "@skald/ring";
 import { connectionOptionsOf, remotePatternIngester, servePatternIngester } from "@skald/rpc";
-import { Service, WorkerPool } from "@skald/runtime";
+import { Service, WorkerPool, withDeadline } from "@skald/runtime";
 import type { Limits } from "@skald/runtime/config";
 import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
@@ -145,12 +145,14 @@ function callsOf(
     const found = known.get(address);
     if (found !== undefined) return found;
     const remote = remotePatternIngester(connections.to(address, options));
-    const within = ({ signal }: CallOptions): CallOptions => ({
-      signal: AbortSignal.any([signal, AbortSignal.timeout(remote_timeout)]),
-    });
+    const message = `no answer in ${remote_timeout} ms`;
+    const within = <T>({ signal }: CallOptions, call: (options: CallOptions) => Promise<T>) =>
+      withDeadline({ timeoutMs: remote_timeout, message, signal }, (both) =>
+        call({ signal: both }),
+      );
     const called: PatternIngester = {
-      learn: (lines, call) => remote.learn(lines, within(call)),
-      patterns: (request, call) => remote.patterns(request, within(call)),
+      learn: (lines, given) => within(given, (options) => remote.learn(lines, options)),
+      patterns: (request, given) => within(given, (options) => remote.patterns(request, options)),
     };
     known.set(address, called);
     return called;
