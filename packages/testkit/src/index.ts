@@ -4,6 +4,7 @@ export * from "./disk/memory-disk.js";
 export type { Leftover } from "./disk/memory-disk-nodes.js";
 export * from "./disk/memory-files.js";
 export * from "./free-port.js";
+export * from "./garbage.js";
 export * from "./programs.js";
 export * from "./push-body.js";
 export * from "./random.js";

@@ -1,10 +1,9 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterAll, expect, it } from "@jest/globals";
 import type { QueryAnswer, ScanPlan } from "@skald/contracts";
 import type { LogPlan } from "@skald/logql";
 import { type ReadStats, SkaldError } from "@skald/model";
 import { makeDirectory, makeHead } from "@skald/scan/testing";
+import { collectGarbage } from "@skald/testkit";
 import { LocalScanner } from "../testing/local-scanner.js";
 import { querierOf } from "../testing/querier.js";
 import { never, request, sampleSegments, tenRows } from "../testing/requests.js";
@@ -81,15 +80,13 @@ it("says that it may be any number when time was too short", async () => {
 });
 
 it("says that it is not exact when its time is over, whatever was collected as garbage since", async () => {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
   const slow = new LocalScanner();
   const nothing = setInterval(() => undefined, 1000);
   slow.run = async (_kind, _task, { signal }) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     // In a turn of its own, as an answer of a thread comes: weak references live as long as theirs.
     await new Promise((resolve) => setTimeout(resolve, 1));
-    collect();
+    collectGarbage();
     throw new SkaldError("cancelled", "the request was cancelled by the client");
   };
   const querier = querierOf(slow, { store: segments });

@@ -1,6 +1,8 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { unavailable } from "@skald/model";
 import { silentLogger } from "@skald/runtime/log";
+import { collectGarbage } from "@skald/testkit";
 import {
   followPeers,
   NamedPeers,
@@ -181,4 +183,32 @@ it("works with each peer for as long as that is there", async () => {
   await followed;
   expect(events).toEqual(["+a", "+b", "-a", "-b"]);
   expect(counts).toEqual([1, 2, 1]);
+});
+
+it("followPeers ends a task that looks at its signal from time to time, whatever is collected as garbage meanwhile", async () => {
+  const end = new AbortController();
+  let peers: Peer[] = [{ address: "a" }];
+  let tell = () => {};
+  const book: PeerBook = {
+    get peers() {
+      return peers;
+    },
+    run: (until) => new Promise((resolve) => until.addEventListener("abort", () => resolve())),
+    onChange: (change) => {
+      tell = change;
+      return () => {};
+    },
+  };
+  let seen: AbortSignal | undefined;
+  const run = async (_: Peer, until: AbortSignal) => {
+    seen = until;
+  };
+  const followed = followPeers(book, run, { signal: end.signal, onCount: () => {} });
+  peers = [];
+  tell();
+  await pause(1);
+  collectGarbage();
+  expect(seen?.aborted).toBe(true);
+  end.abort();
+  await followed;
 });

@@ -196,7 +196,11 @@ export async function followPeers(
     for (const peer of peers) {
       if (running.has(peer.address) || signal.aborted) continue;
       const end = new AbortController();
-      const done = run(peer, AbortSignal.any([signal, end.signal]));
+      const onAbort = () => end.abort(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      const done = run(peer, end.signal).finally(() =>
+        signal.removeEventListener("abort", onAbort),
+      );
       running.set(peer.address, { end, done });
     }
   };
