@@ -113,7 +113,8 @@ export class Intake {
   #enter(tenant: string, batch: Batch): Promise<() => void> {
     const body = batch.source?.body.byteLength ?? 0;
     const logBytes = (body > 0 ? body : batch.bytes.byteLength) + batch.rowCount;
-    return this.#queue.enter({ tenant, logBytes, heldBytes: memoryOf(batch) });
+    const { lineBytes } = batch;
+    return this.#queue.enter({ tenant, lineBytes, logBytes, heldBytes: memoryOf(batch) });
   }
 
   /** Numbers the streams of a batch: those of a small one at once, those of others in turn with the work for other tenants. */
@@ -184,6 +185,7 @@ function loggedBytes({ ranges }: TenantAppend, { source, lineBytes, rowCount }: 
 
 interface QueuedPush {
   readonly tenant: string;
+  readonly lineBytes: number;
   /** What it adds to the log. */
   readonly logBytes: number;
   /** What it has in memory while it waits. */
@@ -202,10 +204,13 @@ class PushQueue {
   /** Resolves when a push may be appended; the result must be called once the log has the push. Rejects with `rate_limited`. */
   enter(push: QueuedPush): Promise<() => void> {
     const { sealer, journal } = this.#context;
-    const { tenant, logBytes } = push;
-    const release = sealer.mayPush(tenant) ? journal.wal.tryReserve(logBytes) : undefined;
+    const { tenant, lineBytes, logBytes, heldBytes } = push;
+    // No push is refused for its turn.
+    const waitMs = this.#mayWait(heldBytes) ? sealer.paceMs(tenant, lineBytes) : 0;
+    const isNow = waitMs < 1 && sealer.mayPush(tenant);
+    const release = isNow ? journal.wal.tryReserve(logBytes) : undefined;
     if (release !== undefined) return Promise.resolve(release);
-    return this.#wait(push);
+    return this.#wait(push, waitMs);
   }
 
   /** Resolves when it is the turn of a push in the line of its tenant; the result ends the turn. Rejects in the same way. */
@@ -213,10 +218,11 @@ class PushQueue {
     return this.#hold(heldBytes, (signal) => line.acquire({ signal }));
   }
 
-  #wait({ tenant, logBytes, heldBytes }: QueuedPush): Promise<() => void> {
-    const { sealer, journal } = this.#context;
+  #wait({ tenant, logBytes, heldBytes }: QueuedPush, waitMs: number): Promise<() => void> {
+    const { sealer, journal, sleep: pause = sleep } = this.#context;
     const mayPush = () => sealer.mayPush(tenant);
     return this.#hold(heldBytes, async (signal) => {
+      if (waitMs >= 1) await pause(waitMs, signal);
       for (;;) {
         await sealer.room(signal, mayPush);
         const release = await journal.wal.reserve(logBytes, signal);
@@ -226,12 +232,16 @@ class PushQueue {
     });
   }
 
+  /** Whether a push may wait besides those that do. */
+  #mayWait(heldBytes: number): boolean {
+    const { maxWaitingBytes } = this.#context.options.bounds;
+    return this.#waitingBytes === 0 || this.#waitingBytes + heldBytes <= maxWaitingBytes;
+  }
+
   /** Lets a push wait for something, within the bounds of memory and time. */
   async #hold<T>(heldBytes: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { maxPushWaitMs, maxWaitingBytes } = this.#context.options.bounds;
-    if (this.#waitingBytes > 0 && this.#waitingBytes + heldBytes > maxWaitingBytes) {
-      throw slowDown("too many pushes wait to be stored");
-    }
+    const { maxPushWaitMs } = this.#context.options.bounds;
+    if (!this.#mayWait(heldBytes)) throw slowDown("too many pushes wait to be stored");
     const late = new AbortController();
     const done = new AbortController();
     const timer = (this.#context.sleep ?? sleep)(maxPushWaitMs, done.signal).then(

@@ -3,7 +3,15 @@ import type { Sleep } from "@skald/runtime";
 import { openHeadBlock } from "@skald/storage";
 import { until } from "@skald/testkit";
 import { heldSeal, kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
-import { copyFiles, everything, localRefs, newDir, readRows, setUp } from "../testing/ingester.js";
+import {
+  copyFiles,
+  everything,
+  localRefs,
+  newDir,
+  readRows,
+  setUp,
+  untilAborted,
+} from "../testing/ingester.js";
 
 describe("sealing", () => {
   it("seals a head that is full, under the id that queries know it by", async () => {
@@ -109,6 +117,38 @@ describe("sealing", () => {
     letGo();
     await second;
     expect(await readRows(setup.ingester, "t")).toHaveLength(2);
+    await setup.ingester.stop();
+  });
+
+  it("lets a tenant with many frozen heads push only as fast as heads are sealed, and others at once", async () => {
+    const { seal, letGo } = heldSeal();
+    const pauses: number[] = [];
+    const sleep: Sleep = (ms, signal) => {
+      pauses.push(ms);
+      return ms <= 200 && ms % 1 !== 0 ? Promise.resolve() : untilAborted(ms, signal);
+    };
+    const bounds = { maxFrozenBytes: 16 * 1024 * 1024 };
+    const setup = await started({ seal, sleep, changes: { head_target_size: 10, bounds } });
+    const line = "x".repeat(1024 * 1024);
+    const lineMs = line.length / 40_000;
+    let [count, isBlocked] = [0, false];
+    while (!isBlocked && count < 40) {
+      const pushed = pushLine(setup, ++count, line).then(() => true);
+      const turns = async () => {
+        for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+        return false;
+      };
+      isBlocked = !(await Promise.race([pushed, turns()]));
+    }
+    // It goes on in steps until there is no room, and the clock of this test stands still.
+    const paced = pauses.filter((ms) => ms > 0 && ms <= 200 && ms % 1 !== 0);
+    expect(paced.length).toBeGreaterThan(1);
+    expect(paced).toEqual(paced.map((_, i) => expect.closeTo((i + 1) * lineMs)));
+    const before = pauses.length;
+    await pushLine(setup, 1, "of another", "other");
+    expect(pauses.slice(before)).toEqual([]);
+    letGo();
+    await until(async () => (await readRows(setup.ingester, "t")).length === count);
     await setup.ingester.stop();
   });
 

@@ -8,6 +8,7 @@ import type { IngesterOptions } from "../settings/options.js";
 import type { FlushReason, Heads } from "../tenant/heads.js";
 import type { LocalSegments } from "./local-segments.js";
 import { temporaryOf } from "./placed-files.js";
+import { PushPace } from "./push-pace.js";
 
 /** A head to be written as a segment; survives a structured clone, so that a worker can do it. */
 export interface SealJob extends Omit<SealInput, "heads"> {
@@ -33,6 +34,8 @@ export interface SealerContext {
 /** A tenant whose frozen heads are below this part of the room may push until all of them are this many times the room. */
 const fewFrozen = 1 / 8;
 const roomForOthers = 1.5;
+/** From this part of the room on a tenant pushes only as fast as heads are sealed. */
+const pacedPart = 3 / 4;
 
 /**
  * Turns frozen heads into segments, a few at a time, oldest first. A seal that fails is retried for ever with growing
@@ -51,6 +54,7 @@ export class Sealer {
   readonly #watchers = new Set<(head: Head, error: unknown) => void>();
   /** Ends the pauses of heads that failed. */
   #hurry = new AbortController();
+  readonly #pace = new PushPace();
   #running = 0;
   #frozenBytes = 0;
 
@@ -77,7 +81,16 @@ export class Sealer {
   /** Whether a tenant need not wait with a push: the frozen heads of others do not hold up one that has few. */
   mayPush(tenant: string): boolean {
     if (this.hasRoom()) return true;
-    if (!this.hasRoom(roomForOthers)) return false;
+    return this.hasRoom(roomForOthers) && this.#hasFew(tenant);
+  }
+
+  /** How long a push with so many bytes of lines has to wait, ms, so that its tenant pushes no faster than heads are sealed. */
+  paceMs(tenant: string, lineBytes: number): number {
+    if (this.hasRoom(pacedPart) || this.#hasFew(tenant)) return 0;
+    return this.#pace.next(lineBytes, this.#context.clock.elapsedMs());
+  }
+
+  #hasFew(tenant: string): boolean {
     let own = 0;
     for (const { head, bytes } of this.#tasks.values()) if (head.tenant === tenant) own += bytes;
     return own < fewFrozen * this.#context.options.bounds.maxFrozenBytes;
@@ -212,6 +225,7 @@ export class Sealer {
     const { seal, segments, heads, options, clock, metrics, onSealed } = this.#context;
     const { tenant, id } = head;
     const { lifecycler, head_target_size } = options.config;
+    const beganMs = clock.elapsedMs();
     const path = await segments.pathOf(head);
     const sealed = await seal({
       tenant,
@@ -231,6 +245,7 @@ export class Sealer {
     metrics.chunkRatio.observe(bytes / sizeBytes);
     metrics.chunkAge.observe((clock.elapsedMs() - head.createdMs) / 1000);
     metrics.chunkBounds.observe((maxTime - minTime) / 3600e9);
+    this.#pace.learn(bytes, beganMs, clock.elapsedMs());
     // From this turn on the segment replaces the head.
     segments.add(head, sealed, path);
     heads.replace(head);

@@ -155,7 +155,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
 }
 
 /** Background work happens only when a test asks for it. */
-const untilAborted: Sleep = (_, signal) =>
+export const untilAborted: Sleep = (_, signal) =>
   new Promise((_resolve, reject) => {
     signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
