@@ -84,7 +84,7 @@ export class Sealer {
     return this.hasRoom(roomForOthers) && this.#hasFew(tenant);
   }
 
-  /** How long a push with so many bytes of lines has to wait, ms, so that its tenant pushes no faster than heads are sealed. */
+  /** The time that a push waits for its turn, ms. Turns come as fast as heads are sealed. A tenant with few frozen heads does not wait. */
   paceMs(tenant: string, lineBytes: number): number {
     if (this.hasRoom(pacedPart) || this.#hasFew(tenant)) return 0;
     return this.#pace.next(lineBytes, this.#context.clock.elapsedMs());

@@ -85,7 +85,7 @@ it("says that it is not exact when its time is over, whatever was collected as g
   slow.run = async (_kind, _task, { signal }) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     // In a turn of its own, as an answer of a thread comes: weak references live as long as theirs.
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise(setImmediate);
     collectGarbage();
     throw new SkaldError("cancelled", "the request was cancelled by the client");
   };
