@@ -42,7 +42,7 @@ export interface WorkerPoolOptions {
   readonly onUsed?: (used: JobCost) => void;
 }
 
-const lanes: readonly Lane[] = ["urgent", "tail", "decode", "query", "background"];
+const lanes: readonly Lane[] = ["urgent", "tail", "decode", "query", "seal", "background"];
 /** Job ids go through a shared 32-bit word. */
 const maxId = 2 ** 31 - 1;
 
@@ -67,6 +67,7 @@ export class WorkerPool {
       tail: queues.tail ?? new FirstInFirstOut(),
       decode: queues.decode ?? new FirstInFirstOut(),
       query: queues.query ?? new FirstInFirstOut(),
+      seal: queues.seal ?? new FirstInFirstOut(),
       background: queues.background ?? new FirstInFirstOut(),
     };
     if (urgentJobs > 0) this.#addSeat(["urgent"], urgentJobs);
@@ -80,11 +81,11 @@ export class WorkerPool {
     return this.#options.size;
   }
 
-  /** Jobs that run or wait, without those of the background lane. */
+  /** Jobs that run or wait, without those of the lanes `seal` and `background`. */
   get busy(): number {
     const running = this.#seats.flatMap(({ jobs }) => jobs);
-    const { urgent, tail, decode, query } = this.#queues;
-    const others = running.filter(({ options }) => options.lane !== "background");
+    const { urgent, tail, decode, query, ...own } = this.#queues;
+    const others = running.filter(({ options }) => !(options.lane in own));
     return others.length + urgent.size + tail.size + decode.size + query.size;
   }
 

@@ -294,7 +294,7 @@ export class Seat {
 }
 
 /** Lanes take turns, so that none starves another; some have a thread of their own besides. */
-export type Lane = "urgent" | "tail" | "decode" | "query" | "background";
+export type Lane = "urgent" | "tail" | "decode" | "query" | "seal" | "background";
 
 export interface JobOptions {
   readonly lane: Lane;

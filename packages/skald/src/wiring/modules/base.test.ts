@@ -45,7 +45,7 @@ describe("the threads that decode, seal and scan", () => {
     expect(await counted("tenant_thread_queue_seconds_total")).toBeGreaterThan(0.01);
   });
 
-  it.each<Lane>(["urgent", "tail", "query"])(
+  it.each<Lane>(["urgent", "tail", "query", "seal"])(
     "run jobs of lane %s while many pushes of another tenant are inflated",
     async (lane) => {
       const json = '{"streams":[{"stream":{"a":"b"},"values":[["1760000000000000000","x"]]}]}';

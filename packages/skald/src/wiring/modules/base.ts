@@ -47,7 +47,7 @@ const maxKeptMib = 128;
 
 /**
  * The threads that decode, seal and scan. Small scans, tails and decoding have a thread of their own each, and where there are several for
- * all, one of them scans only: neither large pushes nor merges keep queries waiting. In each lane tenants take turns.
+ * all, one of them scans and seals only: neither large pushes nor merges keep queries waiting. In each lane tenants take turns.
  */
 export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");

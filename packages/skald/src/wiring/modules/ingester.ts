@@ -55,7 +55,7 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
       return pool.run<TailWork>("tail", task, { lane: "tail", share, signal });
     },
     onDropped: (path) => threads.forget(path),
-    seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
+    seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "seal" }),
     merge: (job, { signal }) =>
       pool.run<SealedSegment | undefined>("merge_segments", job, {
         ...{ lane: "background", signal },
