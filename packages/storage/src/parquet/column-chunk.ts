@@ -39,7 +39,11 @@ export class ColumnChunk {
   readonly pages: PagePlace[] = [];
   readonly dataEncoding: number;
   readonly #level: number;
+  /** Headers and levels of all pages, and small bodies. */
   readonly #data = new ByteWriter(4096);
+  /** Large bodies, and the places in `#data` where they stand. */
+  readonly #bodies: { readonly at: number; readonly bytes: Uint8Array }[] = [];
+  #bodyBytes = 0;
   readonly #dictionary = new ByteWriter(64);
   #rawBytes = 0;
   #compressed = false;
@@ -67,7 +71,11 @@ export class ColumnChunk {
     const headerBytes = this.#data.length - headerAt;
     this.#data.append(input.repetition);
     this.#data.append(input.definition);
-    this.#data.append(stored);
+    // What was compressed is memory of its own.
+    if (stored !== body && stored.byteLength >= minOwnBytes) {
+      this.#bodies.push({ at: this.#data.length, bytes: stored });
+      this.#bodyBytes += stored.byteLength;
+    } else this.#data.append(stored);
     this.#rawBytes += headerBytes + levelBytes + body.byteLength;
     this.pages.push({
       headerBytes,
@@ -92,10 +100,17 @@ export class ColumnChunk {
   seal(): SealedChunk {
     const dictionary = this.#dictionaryRaw;
     if (dictionary !== undefined) this.#sealDictionary(dictionary);
+    const data = this.#data.view();
+    const parts: Uint8Array[] = [this.#dictionary.view()];
+    let from = 0;
+    for (const { at, bytes } of this.#bodies) {
+      parts.push(data.subarray(from, at), bytes);
+      from = at;
+    }
     return {
-      parts: [this.#dictionary.view(), this.#data.view()],
+      parts: [...parts, data.subarray(from)],
       dictionaryBytes: this.#dictionary.length,
-      storedBytes: this.#dictionary.length + this.#data.length,
+      storedBytes: this.#dictionary.length + this.storedBytes,
       rawBytes: this.#rawBytes,
       codec: this.#compressed ? codec.zstd : codec.uncompressed,
       dataEncoding: this.dataEncoding,
@@ -106,13 +121,15 @@ export class ColumnChunk {
 
   /** Bytes of the data pages so far, with their headers. */
   get storedBytes(): number {
-    return this.#data.length;
+    return this.#data.length + this.#bodyBytes;
   }
 
   /** Forgets the pages and keeps the memory, for the next row group. */
   clear(): void {
     this.pages.length = 0;
     this.#data.clear();
+    this.#bodies.length = 0;
+    this.#bodyBytes = 0;
     this.#dictionary.clear();
     this.#rawBytes = 0;
     this.#compressed = false;
@@ -145,6 +162,9 @@ export class ColumnChunk {
     this.#dictionary.append(stored);
   }
 }
+
+/** A compressed body of so many bytes is written from where it is; a smaller one costs less when it is copied. */
+const minOwnBytes = 16 * 1024;
 
 /** The body of a dictionary page, as the own index keeps it. */
 export interface DictionaryPlace {

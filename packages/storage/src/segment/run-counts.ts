@@ -108,7 +108,7 @@ export class LevelWriter {
   /** By level; rows without one have the empty text. */
   readonly #numbers = new Map<string, number>([["", 0]]);
   /** Levels met last, by their length and ends. */
-  readonly #known = new Map<number, { readonly bytes: Uint8Array; readonly number: number }>();
+  readonly #known = new Map<number, KnownLevel>();
   /** Per block, 1 when its runs are counted. */
   readonly #counted: number[] = [];
   /** By level, of each run of the counted blocks. */
@@ -122,12 +122,18 @@ export class LevelWriter {
     this.#counted.push(isCounted ? 1 : 0);
     if (!isCounted) return;
     const levels = this.#levelsOf(column, rowCount);
+    const count = this.#rows.length;
     for (let run = 0; run < runs.count; run++) {
-      for (const counts of [...this.#rows, ...this.#bytes]) counts.push(0);
+      const rows = new Float64Array(count);
+      const bytes = new Float64Array(count);
       for (let row = runs.rowStart[run]!; row < runs.rowStart[run + 1]!; row++) {
         const level = levels[row]!;
-        this.#rows[level]![this.#runs]!++;
-        this.#bytes[level]![this.#runs]! += lines.offsets[row + 1]! - lines.offsets[row]!;
+        rows[level]!++;
+        bytes[level]! += lines.offsets[row + 1]! - lines.offsets[row]!;
+      }
+      for (let level = 0; level < count; level++) {
+        this.#rows[level]!.push(rows[level]!);
+        this.#bytes[level]!.push(bytes[level]!);
       }
       this.#runs++;
     }
@@ -148,13 +154,16 @@ export class LevelWriter {
   #levelsOf({ bytes, offsets }: BytesColumn, rowCount: number): Uint8Array {
     const levels = new Uint8Array(rowCount);
     const texts = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let known: KnownLevel | undefined;
+    let knownKey = 0;
     for (let row = 0; row < rowCount; row++) {
       const from = offsets[row]!;
       const to = offsets[row + 1]!;
       if (from === to) continue;
       // Length, first and last byte distinguish most levels; a text is made only for unknown ones.
       const key = ((to - from) << 16) | (bytes[from]! << 8) | bytes[to - 1]!;
-      let known = this.#known.get(key);
+      if (key !== knownKey) known = this.#known.get(key);
+      knownKey = key;
       if (known === undefined || !isAt(bytes, from, known.bytes)) {
         const number = this.#numberOf(texts.toString("utf8", from, to));
         known = { bytes: Uint8Array.from(texts.subarray(from, to)), number };
@@ -175,6 +184,11 @@ export class LevelWriter {
     this.#bytes.push(new Array<number>(this.#runs).fill(0));
     return number;
   }
+}
+
+interface KnownLevel {
+  readonly bytes: Uint8Array;
+  readonly number: number;
 }
 
 /** Whether the bytes from a place on are those of a text; a level is too short for a call to compare it. */

@@ -12,6 +12,8 @@ export class ValueTable {
   offsets = new Uint32Array(64);
   /** Numbers by hash. */
   #slots = new Uint16Array(64);
+  /** Of each value. */
+  #hashes = new Uint32Array(64);
   /** The value that came last. */
   #last = 0;
 
@@ -31,15 +33,17 @@ export class ValueTable {
   codeOf(bytes: Uint8Array, start: number, end: number): number {
     if (this.#is(this.#last, bytes, start, end)) return this.#last;
     const mask = this.#slots.length - 1;
-    let slot = hashOf(bytes, start, end) & mask;
+    const hash = hashOf(bytes, start, end);
+    let slot = hash & mask;
     let code = this.#slots[slot]!;
-    while (code > 0 && !this.#is(code, bytes, start, end)) {
+    while (code > 0 && !(this.#hashes[code] === hash && this.#is(code, bytes, start, end))) {
       slot = (slot + 1) & mask;
       code = this.#slots[slot]!;
     }
     if (code === 0) {
       code = this.#add(bytes, start, end);
       if (code === 0) return 0;
+      this.#hashes[code] = hash;
       this.#slots[slot] = code;
       if (code * 2 > mask) this.#grow();
     }
@@ -61,7 +65,10 @@ export class ValueTable {
     if (this.count === maxValues || to > maxBytes) return 0;
     if (to > this.bytes.length) this.bytes = grown(this.bytes, Math.max(to, this.bytes.length * 2));
     const code = ++this.count;
-    if (code + 2 > this.offsets.length) this.offsets = grown(this.offsets, this.offsets.length * 2);
+    if (code + 2 > this.offsets.length) {
+      this.offsets = grown(this.offsets, this.offsets.length * 2);
+      this.#hashes = grown(this.#hashes, this.#hashes.length * 2);
+    }
     for (let at = start, own = from; at < end; at++, own++) this.bytes[own] = bytes[at]!;
     this.offsets[code + 1] = to;
     return code;
@@ -71,7 +78,7 @@ export class ValueTable {
     const slots = new Uint16Array(this.#slots.length * 2);
     const mask = slots.length - 1;
     for (let code = 1; code <= this.count; code++) {
-      let slot = hashOf(this.bytes, this.offsets[code]!, this.offsets[code + 1]!) & mask;
+      let slot = this.#hashes[code]! & mask;
       while (slots[slot]! > 0) slot = (slot + 1) & mask;
       slots[slot] = code;
     }
@@ -82,5 +89,5 @@ export class ValueTable {
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193);
-  return hash ^ (hash >>> 15);
+  return (hash ^ (hash >>> 15)) >>> 0;
 }
