@@ -115,6 +115,29 @@ describe("an error that passes", () => {
     },
     { expects: /ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET/ },
   );
+
+  inBrowser(
+    "is mended by loading the page again, once, where the browser does not ask for a part twice",
+    url,
+    async (page) => {
+      await open(page, '{app="web"}');
+      let loads = 0;
+      page.on("load", () => loads++);
+      await page.route("**/streams-*.js", (route) =>
+        loads < 1 ? route.abort() : route.continue(),
+      );
+      await page.route("**/alerts-*.js", (route) => route.abort());
+      const link = (name: string) => page.getByRole("navigation").getByRole("link", { name });
+      await link("Streams").click();
+      await page.getByRole("heading", { level: 1, name: "Streams" }).waitFor();
+      expect(loads).toBe(1);
+      await link("Alerts").click();
+      await page.getByText("does not give this part of the page").waitFor();
+      await page.waitForTimeout(4000);
+      expect(loads).toBe(1);
+    },
+    { expects: /ERR_FAILED/ },
+  );
 });
 
 const lasting = [

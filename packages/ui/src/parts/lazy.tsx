@@ -22,8 +22,7 @@ export function Lazy<Props extends object>({ load, props }: LazyProps<Props>) {
   return problem.value === "" ? null : <p class="nothing">{problem.value}</p>;
 }
 
-const notLoaded =
-  "The server does not give this part of the page. Trying again; if the server is newer than the page, load the page again.";
+const notLoaded = "The server does not give this part of the page. Trying again.";
 
 /** Loads a part of the page, however often it takes: the server may be away for a while. */
 export async function loadPart<T>(load: () => Promise<T>, onFailure = () => {}): Promise<T> {
@@ -33,6 +32,21 @@ export async function loadPart<T>(load: () => Promise<T>, onFailure = () => {}):
     } catch {
       onFailure();
     }
+    if (attempt > 0) await loadPageAgain();
     await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
   }
+}
+
+/** A page that was loaded again waits so long before it is once more. */
+const minPageMs = 60_000;
+
+/**
+ * Loads the page again when the server gives it, but not its part. Browsers of before the summer of 2026 never ask twice for a
+ * module (https://github.com/whatwg/html/pull/10327), and a newer server has others.
+ */
+async function loadPageAgain(): Promise<void> {
+  const [begun] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  if (begun?.type === "reload" && performance.now() < minPageMs) return;
+  const page = await fetch(document.baseURI, { method: "HEAD" }).catch(() => undefined);
+  if (page?.ok === true) location.reload();
 }
