@@ -102,6 +102,26 @@ describe("WorkerPool", () => {
     expect(ended.slice(0, 6).filter((kind) => kind === "tail")).toHaveLength(3);
   });
 
+  it("gives its first thread a job of a spare lane only while no query came lately", async () => {
+    const lanes = { longLanes: ["background"], spareLanes: ["seal"] } as const;
+    const quiet = makePool({ size: 2, ...lanes });
+    const long = hold(quiet, background);
+    const spare = hold(quiet, { lane: "seal" });
+    await Promise.all([long.started, spare.started]);
+    for (const { release } of [long, spare]) release();
+
+    const asked = makePool({ size: 2, ...lanes });
+    const other = hold(asked, background);
+    await other.started;
+    await asked.run("double", { n: 1 }, now);
+    let isSealed = false;
+    const sealed = asked.run("double", { n: 2 }, { lane: "seal" }).then(() => (isSealed = true));
+    await asked.run("double", { n: 3 }, now);
+    expect(isSealed).toBe(false);
+    other.release();
+    await sealed;
+  });
+
   it("runs as many jobs at a time as it has threads", async () => {
     const pool = makePool({ size: 2 });
     const holds = [hold(pool), hold(pool)];

@@ -23,6 +23,8 @@ export interface WorkerPoolOptions {
   readonly ownThreads?: readonly Lane[];
   /** Where there are several threads, the first one takes no jobs of these lanes, which may take long. */
   readonly longLanes?: readonly Lane[];
+  /** Nor of these, unless no query came lately and the others are busy. */
+  readonly spareLanes?: readonly Lane[];
   /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
   /** Queues that choose the next job of a lane; first in, first out when absent. */
@@ -42,6 +44,9 @@ export interface WorkerPoolOptions {
   readonly onUsed?: (used: JobCost) => void;
 }
 
+/** After a query there may be another: for so long the first thread takes no job of `spareLanes`. */
+const quietMs = 2000;
+
 const lanes: readonly Lane[] = ["urgent", "tail", "decode", "query", "seal", "background"];
 /** Job ids go through a shared 32-bit word. */
 const maxId = 2 ** 31 - 1;
@@ -56,12 +61,16 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #seats: Seat[] = [];
   readonly #queues: Readonly<Record<Lane, JobQueue>>;
+  /** The thread that takes no long jobs where there are several, so that queries have one. */
+  readonly #first: Seat;
+  #lastQueryMs = Number.NEGATIVE_INFINITY;
   #nextId = 1;
   #closed = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    const { queues = {}, urgentJobs = 0, ownThreads = [], longLanes = [] } = options;
+    const { queues = {}, urgentJobs = 0, ownThreads = [] } = options;
+    const { longLanes = [], spareLanes = [] } = options;
     this.#queues = {
       urgent: queues.urgent ?? new FirstInFirstOut(),
       tail: queues.tail ?? new FirstInFirstOut(),
@@ -72,9 +81,12 @@ export class WorkerPool {
     };
     if (urgentJobs > 0) this.#addSeat(["urgent"], urgentJobs);
     for (const lane of ownThreads) this.#addSeat([lane], 1);
-    const shortLanes = lanes.filter((lane) => !longLanes.includes(lane));
-    for (let i = 0; i < options.size; i++)
-      this.#addSeat(i === 0 && options.size > 1 ? shortLanes : lanes, 1);
+    const others = options.size > 1 ? [...longLanes, ...spareLanes] : [];
+    this.#first = this.#addSeat(
+      lanes.filter((lane) => !others.includes(lane)),
+      1,
+    );
+    for (let i = 1; i < options.size; i++) this.#addSeat(lanes, 1);
   }
 
   get size(): number {
@@ -107,6 +119,7 @@ export class WorkerPool {
       const about = { span: beginPart(`job ${name}`), sinceMs: performance.now(), queueMs: 0 };
       const job: Job = { id, name, payload, options, resolve, reject, onAbort, calls, ...about };
       queue.push(job);
+      if (options.lane === "query") this.#lastQueryMs = about.sinceMs;
       options.signal?.addEventListener("abort", onAbort, { once: true });
       this.#dispatch();
     });
@@ -148,7 +161,7 @@ export class WorkerPool {
     await Promise.all(seats.map(({ ended }) => ended));
   }
 
-  #addSeat(seatLanes: readonly Lane[], slots: number): void {
+  #addSeat(seatLanes: readonly Lane[], slots: number): Seat {
     const { url, maxHeapMib, maxKeptMib, lazy = false } = this.#options;
     const seat = new Seat({
       ...{ url, maxHeapMib, maxKeptMib, lanes: seatLanes, slots, onUsed: this.#options.onUsed },
@@ -157,12 +170,22 @@ export class WorkerPool {
     });
     if (!lazy) seat.spawn();
     this.#seats.push(seat);
+    return seat;
   }
 
   #dispatch(): void {
     // Threads that run come first.
     for (const seat of this.#seats) if (seat.hasThread) this.#fill(seat);
     for (const seat of this.#seats) if (!seat.hasThread) this.#fill(seat);
+    if (performance.now() - this.#lastQueryMs > quietMs) this.#fillSpare();
+  }
+
+  /** Gives the first thread a job that no other has room for. */
+  #fillSpare(): void {
+    for (const lane of this.#options.spareLanes ?? []) {
+      const job = this.#first.hasRoom ? this.#queues[lane].take() : undefined;
+      if (job !== undefined) this.#first.run(job as Job);
+    }
   }
 
   #fill(seat: Seat): void {

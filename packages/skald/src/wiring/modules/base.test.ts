@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { buildInfo, type Lane, memoryBytes } from "@skald/runtime";
+import { buildInfo, type Lane, memoryBytes, type WorkerPool } from "@skald/runtime";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { load, minimal, run } from "../../config/testing/load.js";
@@ -45,25 +45,19 @@ describe("the threads that decode, seal and scan", () => {
     expect(await counted("tenant_thread_queue_seconds_total")).toBeGreaterThan(0.01);
   });
 
-  it.each<Lane>(["urgent", "tail", "query", "seal"])(
+  it.each<Lane>(["urgent", "tail", "query"])(
     "run jobs of lane %s while many pushes of another tenant are inflated",
-    async (lane) => {
-      const json = '{"streams":[{"stream":{"a":"b"},"values":[["1760000000000000000","x"]]}]}';
-      const bomb = gzipSync(Buffer.concat([Buffer.from(json), Buffer.alloc(30 << 20, " ")]));
-      const input = { format: "json", encoding: "gzip", body: bomb };
-      let decoded = 0;
-      const pushes = Array.from({ length: 40 }, () =>
-        parts.pool
-          .run("decode_push", { input }, { lane: "decode", share: share("bombs") })
-          .then(() => decoded++),
-      );
-      for (let i = 0; i < 20; i++) {
-        await parts.pool.run("streams", nothing, { lane, share: share("one") });
-      }
-      expect(decoded).toBeLessThan(20);
-      await Promise.all(pushes);
-    },
+    (lane) => runBeside("decode", parts.pool, lane),
   );
+
+  it("run queries while many heads are sealed", () => runBeside("seal", parts.pool, "query"));
+
+  it("seal heads on the one for queries while there are none", async () => {
+    const others = {} as Parts;
+    buildPool(others, { config, log: silentLogger(), metrics: new Metrics(), build: buildInfo() });
+    await runBeside("decode", others.pool, "seal");
+    await others.pool.close();
+  });
 });
 
 it("lets pushes hold 384 MiB where nobody says how much, however large the machine is", () => {
@@ -78,3 +72,17 @@ it("lets pushes hold 384 MiB where nobody says how much, however large the machi
 
 /** A scan that looks at nothing. */
 const nothing = { sources: [], selectors: [], fromNs: 0n, toNs: 1n };
+
+/** Runs jobs of a lane while another lane has long ones of another tenant. */
+async function runBeside(busy: Lane, pool: WorkerPool, lane: Lane): Promise<void> {
+  const json = '{"streams":[{"stream":{"a":"b"},"values":[["1760000000000000000","x"]]}]}';
+  const bomb = gzipSync(Buffer.concat([Buffer.from(json), Buffer.alloc(30 << 20, " ")]));
+  const input = { format: "json", encoding: "gzip", body: bomb };
+  let ended = 0;
+  const long = Array.from({ length: 40 }, () =>
+    pool.run("decode_push", { input }, { lane: busy, share: share("bombs") }).then(() => ended++),
+  );
+  for (let i = 0; i < 20; i++) await pool.run("streams", nothing, { lane, share: share("one") });
+  expect(ended).toBeLessThan(20);
+  await Promise.all(long);
+}

@@ -47,7 +47,8 @@ const maxKeptMib = 128;
 
 /**
  * The threads that decode, seal and scan. Small scans, tails and decoding have a thread of their own each, and where there are several for
- * all, one of them scans and seals only: neither large pushes nor merges keep queries waiting. In each lane tenants take turns.
+ * all, one of them scans only: neither large pushes nor merges keep queries waiting. While there are no queries it seals heads, too. In
+ * each lane tenants take turns.
  */
 export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");
@@ -59,6 +60,7 @@ export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext)
     ...{
       ownThreads: ["urgent", "tail", "decode"],
       longLanes: ["decode", "background"],
+      spareLanes: ["seal"],
       maxKeptMib,
       maxQueued: maxQueuedJobs,
       lazy: true,
