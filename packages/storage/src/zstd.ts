@@ -9,7 +9,7 @@ import { openZstdDecoder, openZstdEncoder, paramsOf, type ZstdEncoder } from "./
  */
 export interface Zstd {
   readonly name: "builtin" | "wasm";
-  /** One frame that states its content size. The level is 1 to 22. */
+  /** One frame that states its content size, in memory of its own. The level is 1 to 22. */
   compress(raw: Uint8Array, level: number): Uint8Array;
   /**
    * Content of a frame, in `memory` when it is given. Throws `internal` when it is not exactly `rawBytes` long. Padding

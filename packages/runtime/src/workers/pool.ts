@@ -23,7 +23,7 @@ export interface WorkerPoolOptions {
   readonly ownThreads?: readonly Lane[];
   /** Where there are several threads, the first one takes no jobs of these lanes, which may take long. */
   readonly longLanes?: readonly Lane[];
-  /** Nor of these, unless no query came lately and the others are busy. */
+  /** The first thread takes jobs of these lanes only if the others are busy and no query came lately. */
   readonly spareLanes?: readonly Lane[];
   /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
@@ -44,7 +44,7 @@ export interface WorkerPoolOptions {
   readonly onUsed?: (used: JobCost) => void;
 }
 
-/** After a query there may be another: for so long the first thread takes no job of `spareLanes`. */
+/** The first thread takes no job of `spareLanes` for this long after a query, because another query may follow. */
 const quietMs = 2000;
 
 const lanes: readonly Lane[] = ["urgent", "tail", "decode", "query", "seal", "background"];
@@ -61,7 +61,7 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #seats: Seat[] = [];
   readonly #queues: Readonly<Record<Lane, JobQueue>>;
-  /** The thread that takes no long jobs where there are several, so that queries have one. */
+  /** Where there are several threads, this one takes no long jobs, so that queries find it free. */
   readonly #first: Seat;
   #lastQueryMs = Number.NEGATIVE_INFINITY;
   #nextId = 1;

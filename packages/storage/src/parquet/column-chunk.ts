@@ -71,7 +71,7 @@ export class ColumnChunk {
     const headerBytes = this.#data.length - headerAt;
     this.#data.append(input.repetition);
     this.#data.append(input.definition);
-    // What was compressed is memory of its own.
+    // `compress` gives memory that nobody else uses.
     if (stored !== body && stored.byteLength >= minOwnBytes) {
       this.#bodies.push({ at: this.#data.length, bytes: stored });
       this.#bodyBytes += stored.byteLength;
@@ -163,7 +163,7 @@ export class ColumnChunk {
   }
 }
 
-/** A compressed body of so many bytes is written from where it is; a smaller one costs less when it is copied. */
+/** Compressed bodies of at least this size are not copied. Smaller ones are: each part of a chunk costs a call to write. */
 const minOwnBytes = 16 * 1024;
 
 /** The body of a dictionary page, as the own index keeps it. */

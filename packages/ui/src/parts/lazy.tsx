@@ -37,12 +37,12 @@ export async function loadPart<T>(load: () => Promise<T>, onFailure = () => {}):
   }
 }
 
-/** A page that was loaded again waits so long before it is once more. */
+/** A page that was loaded again stays for this long, even if a part is missing. */
 const minPageMs = 60_000;
 
 /**
- * Loads the page again when the server gives it, but not its part. Browsers of before the summer of 2026 never ask twice for a
- * module (https://github.com/whatwg/html/pull/10327), and a newer server has others.
+ * Loads the page again if the server answers but a part cannot be loaded. Browsers from before summer 2026 never retry a module that
+ * failed (https://github.com/whatwg/html/pull/10327), and a newer server has other modules.
  */
 async function loadPageAgain(): Promise<void> {
   const [begun] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];

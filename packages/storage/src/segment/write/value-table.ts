@@ -12,7 +12,7 @@ export class ValueTable {
   offsets = new Uint32Array(64);
   /** Numbers by hash. */
   #slots = new Uint16Array(64);
-  /** Of each value. */
+  /** The hash of each value, by its number. */
   #hashes = new Uint32Array(64);
   /** The value that came last. */
   #last = 0;
