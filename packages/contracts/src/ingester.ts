@@ -66,6 +66,8 @@ export interface SelectRequest extends TimeRange {
   readonly share?: QueryShare;
   /** What to compare: digests of it come with the answer where they are little work. */
   readonly compare?: CompareWish;
+  /** Also segments that other queries read from the store. They may be gone before the view is released. */
+  readonly withLeaving?: boolean;
 }
 
 /** Stretches of time of which digests are wanted. */

@@ -92,12 +92,12 @@ export class Held implements Scanner {
     const { segments, heads, limitsOf } = this.#deps;
     const { tenant: name, fromNs, toNs } = request;
     const tenant = heads.find(name);
-    const found = segments.select(name, fromNs, toNs);
+    const { staying, leaving } = segments.select(name, fromNs, toNs);
     const { refs, ...view } = this.views.open(
       tenant === undefined ? [] : selectHeads(request, tenant),
-      found,
+      staying,
     );
-    const sources = [...found, ...refs];
+    const sources = [...staying, ...(request.withLeaving === true ? leaving : []), ...refs];
     const completeFromNs = segments.completeFromNs(name, limitsOf(name).creation_grace_period);
     const storedAgoMs = segments.dropped.storedAgoMs(name);
     const windows = await this.#compare(request, sources, signal);

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import type { Ingester, Scanner } from "@skald/contracts";
+import type { Ingester, Scanner, SelectRequest } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
 import { silentLogger } from "@skald/runtime/log";
 import { asked, makeRequests, signal, testClock } from "../testing/requests.js";
@@ -51,5 +51,24 @@ it("a request is processed once other processes had the time to drop theirs", as
     expect(await run()).toEqual(["received"]);
   }
   clock.ms = 1000;
+  expect(await run()).toEqual(["processed"]);
+});
+
+it("a request is open while an ingester has its rows in a file that only older queries use", async () => {
+  const leaving = {
+    ...{ kind: "segment", id: "s", tenant: "t", minNs: 1_000_000_000n, maxNs: 3_000_000_000n },
+    ...{ location: { kind: "file", path: "s" }, sizeBytes: 1 },
+  };
+  let sources = [leaving];
+  const run = await makePass({
+    ingester: {
+      select: async (request: SelectRequest) => ({
+        sources: request.withLeaving === true ? sources : [],
+      }),
+      run: async () => ({ mask: { rows: [Uint32Array.of(0)] } }),
+    } as unknown as Ingester,
+  });
+  expect(await run()).toEqual(["received"]);
+  sources = [];
   expect(await run()).toEqual(["processed"]);
 });

@@ -113,7 +113,7 @@ export class DeletePass {
     const { ingester } = this.#options;
     const { tenant } = known.request;
     const { matchers } = known.log;
-    const request = { tenant, matchers, ...wholeRange(known) };
+    const request = { tenant, matchers, ...wholeRange(known), withLeaving: true };
     const { view, sources } = await ingester.select(request, { signal });
     try {
       for (const source of sources) {

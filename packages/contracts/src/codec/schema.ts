@@ -94,7 +94,7 @@ export const messages = {
   RowFilter: { fromNs: [1, "int64"], toNs: [2, "int64"], id: [3, "string", "optional"], log: [4, "LogExpr"], nowNs: [5, "int64"], unless: [6, "Selectors", "optional"] },
   Selectors: { selectors: [1, "Selector", "repeated"] },
   Selector: { matchers: [1, "Matcher", "repeated"] },
-  SelectRequest: { tenant: [1, "string"], fromNs: [2, "int64"], toNs: [3, "int64"], matchers: [4, "Matcher", "repeated"], share: [5, "QueryShare", "optional"], compare: [6, "CompareWish", "optional"] },
+  SelectRequest: { tenant: [1, "string"], fromNs: [2, "int64"], toNs: [3, "int64"], matchers: [4, "Matcher", "repeated"], share: [5, "QueryShare", "optional"], compare: [6, "CompareWish", "optional"], withLeaving: [7, "bool", "optional"] },
   CompareWish: { windows: [1, "TimeRange", "repeated"], minutesEach: [2, "uint"] },
   Selection: { view: [1, "string", "optional"], sources: [2, "SourceRef", "repeated"], completeFromNs: [3, "int64", "optional"], compared: [4, "ComparedWindows", "optional"], storedAgoMs: [5, "double", "optional"] },
   ComparedWindows: { windows: [1, "WindowDigests", "repeated"] },

@@ -43,6 +43,8 @@ export interface LocalSegment {
   uploadedMs: number | undefined;
   /** Whether the store may have it, because this process or maybe an earlier one began an upload. */
   mayBeStored: boolean;
+  /** Whether new queries read its rows from the store: it stays for views that have it only. */
+  isLeaving: boolean;
   /** The merged segment that has its rows: this one stays for queries that selected it, and for the log. */
   replacedBy?: LocalSegment;
 }
@@ -72,7 +74,7 @@ export class LocalSegments {
   readonly #dir: string;
   /** Exists since a process that marks uploads has opened the directory. */
   readonly #markedPath: string;
-  /** Start of this process, and by tenant the latest row of a dropped segment; ns since the epoch. */
+  /** Start of this process, and by tenant the latest row of a segment that left; ns since the epoch. */
   readonly #startNs: bigint;
   readonly #droppedNs = new Map<string, bigint>();
   readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
@@ -138,6 +140,7 @@ export class LocalSegments {
       lastWalFile: head.lastFile,
       uploadedMs: undefined,
       mayBeStored: false,
+      isLeaving: false,
     });
   }
 
@@ -154,6 +157,7 @@ export class LocalSegments {
       lastWalFile: Math.max(...inputs.map(({ lastWalFile }) => lastWalFile)),
       uploadedMs: undefined,
       mayBeStored: false,
+      isLeaving: false,
     });
     for (const input of inputs) this.#link(input, segment);
   }
@@ -178,15 +182,22 @@ export class LocalSegments {
     return [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(isCurrent);
   }
 
-  /** Segments that may have rows in `[fromNs, toNs)`, ns since the epoch. */
-  select(tenant: string, fromNs: bigint, toNs: bigint): SegmentRef[] {
-    return this.of(tenant)
-      .map(({ ref }) => ref)
-      .filter((ref) => ref.minNs < toNs && ref.maxNs >= fromNs);
+  /** Segments that may have rows in `[fromNs, toNs)`, ns since the epoch; apart from others, those that are leaving. */
+  select(
+    tenant: string,
+    fromNs: bigint,
+    toNs: bigint,
+  ): { readonly staying: SegmentRef[]; readonly leaving: SegmentRef[] } {
+    const found = this.of(tenant).filter(({ ref }) => ref.minNs < toNs && ref.maxNs >= fromNs);
+    const refsOf = (segments: readonly LocalSegment[]) => segments.map(({ ref }) => ref);
+    return {
+      staying: refsOf(found.filter(({ isLeaving }) => !isLeaving)),
+      leaving: refsOf(found.filter(({ isLeaving }) => isLeaving)),
+    };
   }
 
   /**
-   * Returns a time such that no row of that time or later was ever dropped from this disk, neither by this process nor by an
+   * Returns a time such that no row of that time or later ever left this disk, neither in this process nor in an
    * earlier one that accepted rows at most `graceMs` ahead of its clock.
    */
   completeFromNs(tenant: string, graceMs: number): bigint {
@@ -219,13 +230,21 @@ export class LocalSegments {
     return this.#inputsOf(segment).length === 0;
   }
 
-  /** Deletes a local copy. */
-  async drop(segment: LocalSegment): Promise<void> {
-    const { tenant, id, maxNs } = segment.ref;
+  /** Leaves a local copy out of new views. */
+  leave(segment: LocalSegment): void {
+    if (segment.isLeaving) return;
+    segment.isLeaving = true;
+    const { tenant, maxNs } = segment.ref;
     const { uploadedMs } = segment.replacedBy ?? segment;
     if (uploadedMs !== undefined) this.dropped.note(segment.ref, uploadedMs);
     if (isCurrent(segment) && maxNs > (this.#droppedNs.get(tenant) ?? 0n))
       this.#droppedNs.set(tenant, maxNs);
+  }
+
+  /** Deletes a local copy. */
+  async drop(segment: LocalSegment): Promise<void> {
+    this.leave(segment);
+    const { tenant, id } = segment.ref;
     const segments = this.#byTenant.get(tenant);
     segments?.delete(id);
     if (segments?.size === 0) this.#byTenant.delete(tenant);
@@ -269,6 +288,7 @@ export class LocalSegments {
         sealedMs: nowMs - ageMs,
         lastWalFile: 0,
         uploadedMs: uploaded ? nowMs : undefined,
+        isLeaving: false,
         mayBeStored: uploaded || paths.has(uploadingMarkerOf(path)) || !paths.has(this.#markedPath),
       });
       replaced.set(adopted, replacedBy(segment.image) ?? []);

@@ -1,6 +1,7 @@
 import { copyFile, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import type { SelectRequest } from "@skald/contracts";
 import { makeBatch, until } from "@skald/testkit";
 import { kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
 import {
@@ -39,6 +40,30 @@ describe("uploading", () => {
     await ingester.sweep();
     expect(await kinds(setup)).toEqual(["head"]);
     expect(await readUnion(setup, "t")).toHaveLength(2);
+    await ingester.stop();
+  });
+
+  it("drops a local copy although queries are never pausing", async () => {
+    const setup = await started({ changes: { chunk_idle_period: 0, chunk_retain_period: 5000 } });
+    const { ingester, clock } = setup;
+    const request = { ...everything, tenant: "t" };
+    const idsOf = async (changes: Partial<SelectRequest> = {}) => {
+      const { view = "", sources } = await ingester.select({ ...request, ...changes });
+      return { view, ids: sources.map(({ id }) => id) };
+    };
+    await pushLine(setup, 1);
+    await ingester.flush();
+    const first = await idsOf();
+    clock.ms += 5000;
+    await ingester.sweep();
+    // The first view has the copy; a later query reads its rows from the store, and is told which listings have them.
+    const [second, again] = [await idsOf(), await selectOnce(ingester, request)];
+    expect([first.ids.length, second.ids, again.storedAgoMs]).toEqual([1, [], 5000]);
+    expect(await readUnion(setup, "t")).toHaveLength(1);
+    expect((await idsOf({ withLeaving: true })).ids).toEqual(first.ids);
+    await ingester.release(first.view);
+    await ingester.sweep();
+    expect((await idsOf({ withLeaving: true })).ids).toEqual([]);
     await ingester.stop();
   });
 

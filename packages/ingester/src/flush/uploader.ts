@@ -104,7 +104,10 @@ export class Uploader {
     );
   }
 
-  /** Deletes local copies that were uploaded long enough ago, are not in use, and have no rows in a log file that is left. */
+  /**
+   * Local copies that were uploaded long enough ago, and have no rows in a log file that is left, are not shown to new
+   * queries, and are deleted once no older one uses them: queries that never pause must not keep them.
+   */
   async dropOld(firstWalFile: number, isInUse: (id: string) => boolean): Promise<void> {
     const { segments, options, clock } = this.#context;
     const before = clock.elapsedMs() - options.config.chunk_retain_period;
@@ -112,6 +115,7 @@ export class Uploader {
       const { lastWalFile, replacedBy } = segment;
       const { uploadedMs } = replacedBy ?? segment;
       if (uploadedMs === undefined || uploadedMs > before || lastWalFile >= firstWalFile) continue;
+      segments.leave(segment);
       if (segments.isLast(segment) && !isInUse(segment.ref.id)) await segments.drop(segment);
     }
   }

@@ -238,7 +238,7 @@ export const arbitraryVolumeRequest: fc.Arbitrary<VolumeRequest> = record<Volume
 
 export const arbitrarySelect: fc.Arbitrary<SelectRequest> = record<
   SelectRequest,
-  "share" | "compare"
+  "share" | "compare" | "withLeaving"
 >(
   {
     tenant: text,
@@ -249,6 +249,7 @@ export const arbitrarySelect: fc.Arbitrary<SelectRequest> = record<
   {
     share: arbitraryShare,
     compare: fc.record({ windows: fc.array(range, { maxLength: 3 }), minutesEach: fc.nat(60) }),
+    withLeaving: fc.boolean(),
   },
 );
 
