@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { RequestTurns } from "./request-turns.js";
+import { RequestTurns, turnOf } from "./request-turns.js";
 
 /** Longer than a request takes, so that a turn has room for two. */
 const busyMs = 3;
@@ -92,6 +92,16 @@ describe("requests that begin", () => {
     for (let i = 0; i < 2; i++) turns.run({}, begin("few"), "b");
     while (begun.length < 22) await nextTurn();
     expect(begun.slice(before, before + 5)).toEqual(["many", "few", "many", "few", "many"]);
+  });
+
+  it.each([
+    ["of a tenant", { "x-scope-orgid": "a" }, "/loki/api/v1/push", "a"],
+    ["without one, by their path", {}, "/loki/api/v1/push?x=/y", "/loki"],
+    ["for health", {}, "/ready?verbose", "/ready"],
+    ["of an empty tenant", { "x-scope-orgid": "" }, "/", "/"],
+    ["without a path", {}, "*", ""],
+  ])("%s have a turn of their own", (_name, headers, path, turn) => {
+    expect(turnOf(headers, path)).toBe(turn);
   });
 
   it("are no more than some dozens in a turn, those that begin as they come a handful", async () => {

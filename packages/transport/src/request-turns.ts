@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from "node:http";
+
 /** Longest stretch that the requests begun in one turn of the event loop may take, with what follows them at once. */
 const stretchMs = 4;
 /** Most that begin in one turn as they come; what follows them, such as a short answer, comes after all of them. */
@@ -25,7 +27,7 @@ export class RequestTurns {
 
   /**
    * Begins a request now, or in the turn of its tenant and connection. False if too many wait there; then it does nothing. `begin` must not
-   * throw. The tenant is as the request says; it need not exist.
+   * throw. The tenant is what `turnOf` gives; it need not exist.
    */
   run(connection: object, begin: () => void, tenant = ""): boolean {
     const place = this.#places.get(connection);
@@ -138,4 +140,12 @@ class Waiting {
     this.#several.delete(connection);
     return begins.length;
   }
+}
+
+/**
+ * Whose turn a request takes before anything is checked: that of the tenant that it names, true or not. One that names none takes
+ * that of the first part of its path, so that `/ready` does not wait behind pushes.
+ */
+export function turnOf({ "x-scope-orgid": tenant }: IncomingHttpHeaders, path: string): string {
+  return String(tenant ?? "") || (/^\/[^/?]*/.exec(path)?.[0] ?? "");
 }

@@ -1,5 +1,4 @@
 import { isUtf8 } from "node:buffer";
-import type { IncomingHttpHeaders } from "node:http";
 import { invalidArgument, SkaldError } from "@skald/model";
 import { currentSpan } from "@skald/runtime/tracing";
 
@@ -51,11 +50,6 @@ export function parseTenant(header: string | string[] | undefined, options: Tena
   const hasEmpty = options.authEnabled && /^\||\|\||\|$/.test(String(header));
   if (tenants.length > 1 || hasEmpty) throw invalidArgument("multiple org IDs present");
   return tenants[0] as string;
-}
-
-/** The tenant that a request names, true or not: whose turn it takes before anything is checked. */
-export function tenantNamed({ "x-scope-orgid": tenant }: IncomingHttpHeaders): string {
-  return String(tenant ?? "");
 }
 
 /** Throws what is wrong with the id of a tenant. */

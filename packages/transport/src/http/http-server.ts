@@ -6,8 +6,7 @@ import { posix } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
-import { RequestTurns } from "../request-turns.js";
-import { tenantNamed } from "../tenant.js";
+import { RequestTurns, turnOf } from "../request-turns.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { ConnectionStarts } from "./connection-starts.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
@@ -233,8 +232,8 @@ export class HttpServer {
     const begin = (): void => {
       if (!socket.destroyed) void this.#guard.run(request, () => this.#serve(request, response));
     };
-    if (!this.#turns.run(socket, begin, tenantNamed(request.headers)))
-      this.#guard.cut(socket, "ahead");
+    const turn = turnOf(request.headers, request.url ?? "");
+    if (!this.#turns.run(socket, begin, turn)) this.#guard.cut(socket, "ahead");
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {

@@ -265,6 +265,17 @@ describe("a client that sends no more, and reads", () => {
   });
 });
 
+describe("requests without a tenant", () => {
+  it("have the turn of their path, by HTTP/1 and HTTP/2", async () => {
+    const run = mock.method(RequestTurns.prototype, "run");
+    const { url } = await startTestServer({ routes });
+    await ask(await open(url), "/ready");
+    await (await fetch(`${url}/loki/api/v1/push`)).text();
+    expect(run.mock.calls.map(({ arguments: [, , turn] }) => turn)).toEqual(["/ready", "/loki"]);
+    run.mock.restore();
+  });
+});
+
 describe("a client of HTTP/2 that goes without a word", () => {
   it.each(["end", "destroy"] as const)("is noticed by the %s of its connection", async (how) => {
     const drop = mock.method(RequestTurns.prototype, "drop");

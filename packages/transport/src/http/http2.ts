@@ -15,7 +15,7 @@ import {
 import type { Socket } from "node:net";
 import { type Duplex, duplexPair, pipeline } from "node:stream";
 import type { ConnectionGuard } from "../connection-guard.js";
-import type { RequestTurns } from "../request-turns.js";
+import { type RequestTurns, turnOf } from "../request-turns.js";
 
 /** Takes a connection that speaks HTTP/1. */
 export type ConnectionListener = (socket: Duplex) => void;
@@ -98,8 +98,8 @@ export class Http2Front {
         if (stream.destroyed || guard.isCut(session)) return;
         void guard.run(stream, () => this.#onStream(stream, headers));
       };
-      const tenant = String(headers["x-scope-orgid"] ?? "");
-      if (!turns.run(session, begin, tenant)) guard.cut(session, "ahead");
+      const turn = turnOf(headers, headers[":path"] ?? "");
+      if (!turns.run(session, begin, turn)) guard.cut(session, "ahead");
     });
     if (idleTimeoutMs > 0)
       session.setTimeout(idleTimeoutMs, () => {

@@ -3,8 +3,7 @@ import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
 import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
-import { RequestTurns } from "../request-turns.js";
-import { tenantNamed } from "../tenant.js";
+import { RequestTurns, turnOf } from "../request-turns.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { maxFormBytes, parseForm, readBody } from "./body.js";
 import {
@@ -168,7 +167,7 @@ async function readRequest(
     : new Uint8Array(0);
   let params = query;
   if (hasForm) {
-    if (body.length > smallFormBytes) await turnOf(request);
+    if (body.length > smallFormBytes) await formTurn(request);
     params = parseForm(Buffer.from(body));
     for (const [key, value] of query) params.append(key, value);
     body = new Uint8Array(0);
@@ -189,8 +188,9 @@ const smallFormBytes = 16 * 1024;
 const formTurns = new RequestTurns();
 
 /** Resolves when a long form may be read: several would keep others waiting, as bodies that arrive together end together. */
-function turnOf(request: IncomingMessage): Promise<void> {
-  return new Promise((resolve) => formTurns.run(request, resolve, tenantNamed(request.headers)));
+function formTurn(request: express.Request): Promise<void> {
+  const turn = turnOf(request.headers, request.originalUrl);
+  return new Promise((resolve) => formTurns.run(request, resolve, turn));
 }
 
 function isForm(contentType = ""): boolean {
