@@ -1,5 +1,5 @@
 import { factsOf, type MatrixSeries, type MetricExpr, type Stage } from "@skald/logql";
-import { compareLabels, floorDiv, formatLabels, lowerBound, type TimeRange } from "@skald/model";
+import { compareLabels, floorDiv, keyOfLabels, lowerBound, type TimeRange } from "@skald/model";
 import { rangesOf } from "../limits/check-limits.js";
 
 /** Points of a query, both ends inclusive. */
@@ -23,7 +23,7 @@ export function joinStretches(stretches: readonly Stretch[], origin = 0): Matrix
       const end = lowerBound(one.at, to - shift + 1);
       if (begin === end) continue;
       const slice = { series: one, begin, end, shift: shift - origin };
-      const key = formatLabels(one.labels);
+      const key = keyOfLabels(one.labels);
       const known = pieces.get(key);
       if (known === undefined) pieces.set(key, [slice]);
       else known.push(slice);

@@ -1,4 +1,4 @@
-import { compareLabels, formatLabels, type Labels } from "@skald/model";
+import { compareLabels, keyOfLabels, type Labels } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
 import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
 import { makeGrouper } from "../scan/series.js";
@@ -138,7 +138,7 @@ function groupSeries(
   input.labels.forEach((all, series) => {
     budget.work(1 + all.names.length);
     const labels = group(all);
-    const key = formatLabels(labels);
+    const key = keyOfLabels(labels);
     const known = groups.get(key);
     if (known !== undefined) known.members.push(series);
     else groups.set(key, { labels, members: [series] });

@@ -1,4 +1,4 @@
-import { formatLabels, invalidArgument, type Labels, labelValue, makeLabels } from "@skald/model";
+import { invalidArgument, keyOfLabels, type Labels, labelValue, makeLabels } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
 import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
 import { makeGrouper } from "../scan/series.js";
@@ -171,7 +171,7 @@ class JoinedSeries {
   readonly #pointCount: number;
   readonly #matching: VectorMatching | undefined;
   readonly #budget: Budget;
-  readonly #byText = new Map<string, number>();
+  readonly #byKey = new Map<string, number>();
   readonly #labels: Labels[] = [];
   readonly #values: Float64Array[] = [];
   readonly #present: Uint8Array[] = [];
@@ -186,12 +186,12 @@ class JoinedSeries {
 
   row(labels: Labels): number {
     this.#budget.work(1 + labels.names.length);
-    const text = formatLabels(labels);
-    const known = this.#byText.get(text);
+    const key = keyOfLabels(labels);
+    const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     this.#budget.holdSeries(labels, this.#pointCount);
     const row = this.#labels.push(labels) - 1;
-    this.#byText.set(text, row);
+    this.#byKey.set(key, row);
     this.#values.push(new Float64Array(this.#pointCount));
     this.#present.push(new Uint8Array(this.#pointCount));
     this.#matched.push(new Uint8Array(this.#pointCount));
@@ -292,6 +292,6 @@ function signatures(
   const pick = matchedLabels(matching);
   return (labels) => {
     budget.work(1 + labels.names.length);
-    return formatLabels(pick(labels));
+    return keyOfLabels(pick(labels));
   };
 }

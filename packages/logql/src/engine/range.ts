@@ -34,17 +34,19 @@ function seriesOf(
   const labels = [];
   const values: Float64Array[] = [];
   const present: Uint8Array[] = [];
+  const rows = new MatrixRows(leaf.windows.count);
   for (let s = 0; s < merged.labels.length; s++) {
     const entries = entriesOf(merged, s);
     budget.work(entries.bucket.length);
     const evaluate = windowFunction(leaf, one, entries, budget);
     budget.work(leaf.windows.count);
-    const row = windowsOfSeries(leaf.windows.count, grid, entries.bucket, evaluate);
-    if (!row.present.includes(1)) continue;
+    const row = rows.next();
+    if (!fillWindows(row, grid, entries.bucket, evaluate)) continue;
     budget.holdSeries(merged.labels[s]!, leaf.windows.count);
     labels.push(merged.labels[s]!);
     values.push(row.values);
     present.push(row.present);
+    rows.keep();
   }
   const matrix = { pointCount: leaf.windows.count, labels, values, present };
   return one.op === "absent_over_time" ? absentSeries(leaf, matrix) : matrix;
@@ -61,14 +63,59 @@ function entriesOf(partial: MetricPartial, series: number): Entries {
   };
 }
 
-function windowsOfSeries(
-  count: number,
+interface MatrixRow {
+  readonly values: Float64Array;
+  readonly present: Uint8Array;
+}
+
+/** The first row of a matrix has a buffer of its own; later ones share, each time twice as many, up to this size. */
+const maxSharedBytes = 1024 * 1024;
+
+/** The rows of a matrix: with a buffer for each, 200,000 short rows would take 60 MB more. */
+class MatrixRows {
+  readonly #pointCount: number;
+  #rows = 0;
+  #values = new Float64Array(0);
+  #present = new Uint8Array(0);
+  #at = 0;
+
+  constructor(pointCount: number) {
+    this.#pointCount = pointCount;
+  }
+
+  /** A row of zeros; the same as before, unless that was kept. */
+  next(): MatrixRow {
+    if (this.#at === this.#present.length) this.#grow();
+    const end = this.#at + this.#pointCount;
+    return {
+      values: this.#values.subarray(this.#at, end),
+      present: this.#present.subarray(this.#at, end),
+    };
+  }
+
+  /** Keeps the row that `next` gave. */
+  keep(): void {
+    this.#at += this.#pointCount;
+  }
+
+  #grow(): void {
+    const most = Math.floor(maxSharedBytes / Float64Array.BYTES_PER_ELEMENT / this.#pointCount);
+    this.#rows = Math.max(1, Math.min(2 * this.#rows, most));
+    this.#values = new Float64Array(this.#rows * this.#pointCount);
+    this.#present = new Uint8Array(this.#rows * this.#pointCount);
+    this.#at = 0;
+  }
+}
+
+/** Evaluates the windows of a series into a row of zeros; false when none has a sample. */
+function fillWindows(
+  { values, present }: MatrixRow,
   grid: WindowGrid,
   bucket: Uint32Array,
   evaluate: WindowFunction,
-): { values: Float64Array; present: Uint8Array } {
-  const values = new Float64Array(count);
-  const present = new Uint8Array(count);
+): boolean {
+  const { length: count } = present;
+  let isAny = false;
   let from = 0;
   let to = 0;
   for (let point = 0; point < count && from < bucket.length; point++) {
@@ -80,8 +127,9 @@ function windowsOfSeries(
     if (from === to) continue;
     values[point] = evaluate(from, to, point);
     present[point] = 1;
+    isAny = true;
   }
-  return { values, present };
+  return isAny;
 }
 
 /** absent_over_time: one series that is 1 wherever no series of the leaf has a sample. */

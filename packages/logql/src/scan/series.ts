@@ -4,8 +4,8 @@ import {
   type BlockFacts,
   detectedLevelName,
   emptyLabels,
-  formatLabels,
   invalidArgument,
+  keyOfLabels,
   type Labels,
   makeLabels,
   SkaldError,
@@ -26,7 +26,7 @@ import type { StreamLabels } from "./block-selection.js";
 /** The series of a leaf: label sets numbered from 0 in order of appearance. */
 export class SeriesIndex {
   readonly labels: Labels[] = [];
-  readonly #byText = new Map<string, number>();
+  readonly #byKey = new Map<string, number>();
   readonly #maxSeries: number;
 
   constructor(maxSeries: number) {
@@ -34,11 +34,11 @@ export class SeriesIndex {
   }
 
   find(labels: Labels): number {
-    const text = formatLabels(labels);
-    const known = this.#byText.get(text);
+    const key = keyOfLabels(labels);
+    const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.labels.length >= this.#maxSeries) throw tooManySeries(this.#maxSeries);
-    this.#byText.set(text, this.labels.length);
+    this.#byKey.set(key, this.labels.length);
     return this.labels.push(labels) - 1;
   }
 }

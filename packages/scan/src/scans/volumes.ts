@@ -9,8 +9,8 @@ import { type ColumnNeeds, forEachStretch } from "@skald/logql";
 import {
   type Block,
   emptyLabels,
-  formatLabels,
   invalidArgument,
+  keyOfLabels,
   type Labels,
   type ReadStats,
 } from "@skald/model";
@@ -329,8 +329,8 @@ export class VolumeCounts {
 
   /** Numbers a group. Throws invalid_argument when there are too many. */
   groupOf(labels: Labels): number {
-    const text = formatLabels(labels);
-    const known = this.#numbers.get(text);
+    const key = keyOfLabels(labels);
+    const known = this.#numbers.get(key);
     if (known !== undefined) return known;
     const { maxGroups } = this.#plan;
     if (this.#groups.length >= maxGroups) {
@@ -338,7 +338,7 @@ export class VolumeCounts {
         `the query hit the max number of series limit (limit: ${maxGroups} series)`,
       );
     }
-    this.#numbers.set(text, this.#groups.length);
+    this.#numbers.set(key, this.#groups.length);
     return this.#groups.push(labels) - 1;
   }
 
