@@ -3,6 +3,7 @@
 
 export * from "./buildinfo.js";
 export * from "./concurrency.js";
+export { IdleCollection } from "./idle-collection.js";
 export * from "./ledger.js";
 
 export * from "./logger.js";

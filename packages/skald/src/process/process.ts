@@ -1,6 +1,7 @@
 import { formatRoutes } from "@skald/frontend";
 import {
   buildInfo,
+  IdleCollection,
   logLevels,
   type NamedState,
   NewerFiles,
@@ -126,16 +127,19 @@ export function buildProcess(given: Omit<ModuleContext, "metrics">): RunningProc
   const server = serverOf(api, context);
   access?.onChange(() => void server.authorizeAgain());
   const recorder = stretchRecorder(metrics, log);
+  const collection = new IdleCollection();
   const listening = new Service({
     name: "server",
     start: async () => {
       log.info("listening", { port: await server.start() });
       recorder.start();
+      collection.start();
       access?.watch();
     },
     stop: async () => {
       await Promise.all([server.stop(), ...built.map(({ closeDoors }) => closeDoors?.())]);
       recorder.stop();
+      collection.stop();
       access?.stop();
     },
   });

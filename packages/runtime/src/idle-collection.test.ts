@@ -1,0 +1,65 @@
+import { describe, expect, it } from "@jest/globals";
+import { collectGarbage, IdleCollection } from "./idle-collection.js";
+
+const mib = 1024 * 1024;
+
+/** A heap with so many MiB of live objects and garbage. */
+function heapOf(live: number, garbage = 0) {
+  const heap = { live, garbage, busy: 0, collections: 0 };
+  const watched = new IdleCollection({
+    usedBytes: () => (heap.live + heap.garbage) * mib,
+    busyShare: () => heap.busy,
+    collect: () => {
+      heap.garbage = 0;
+      heap.collections++;
+    },
+  });
+  return { heap, look: () => watched.look() };
+}
+
+describe("an idle thread", () => {
+  it("frees what a burst of work has left, once that is over", () => {
+    const { heap, look } = heapOf(50, 300);
+    heap.busy = 0.9;
+    look();
+    expect(heap.garbage).toBe(300);
+    heap.busy = 0.1;
+    look();
+    expect(heap.garbage).toBe(0);
+  });
+
+  it("leaves a heap alone that is not much larger than after the last time", () => {
+    const { heap, look } = heapOf(200);
+    look();
+    heap.garbage = 199;
+    look();
+    look();
+    expect(heap.collections).toBe(1);
+    heap.garbage = 201;
+    look();
+    expect(heap.collections).toBe(2);
+  });
+
+  it("compares with what is left when V8 has collected since", () => {
+    const { heap, look } = heapOf(500);
+    look();
+    heap.live = 50;
+    look();
+    heap.garbage = 63;
+    look();
+    expect(heap.collections).toBe(1);
+    heap.garbage = 65;
+    look();
+    expect(heap.collections).toBe(2);
+  });
+
+  it("collects indeed", async () => {
+    let held: object | undefined = {};
+    const seen = new WeakRef(held);
+    held = undefined;
+    // What was dereferenced in this turn is kept until its end.
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    expect(seen.deref()).toBeUndefined();
+  });
+});
