@@ -79,6 +79,26 @@ describe("lines of JSON over HTTP", () => {
     }
   });
 
+  it("are stored no further when the client has left, though little of the packed body is read", async () => {
+    const { url, left, ingester } = await serveDoor("json_lines");
+    const line = () => `{"i":"${Math.random()}","pad":"${"p".repeat(400)}"}\n`;
+    const body = gzipSync(Array.from({ length: 20_000 }, line).join(""));
+    const client = new AbortController();
+    const store = ingester.push;
+    ingester.push = async (push, options) => {
+      client.abort();
+      await left;
+      return store(push, options);
+    };
+    const headers = { "content-encoding": "gzip" };
+    const asked = fetch(url, { method: "POST", body, headers, signal: client.signal });
+    await expect(asked).rejects.toThrow("aborted");
+    await left;
+    // The push that was under way ends, and the rest of the body is not looked at.
+    for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(ingester.pushes).toHaveLength(1);
+  });
+
   it("of ten megabytes are refused, and what is around them is not", async () => {
     const { post, stored } = await serveDoor("json_lines");
     const long = `{"a":"${"x".repeat(10_000_000)}"}`;

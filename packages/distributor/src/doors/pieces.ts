@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Readable, Transform } from "node:stream";
-import zlib, { createGunzip, createInflate } from "node:zlib";
+import type { Readable, Transform, TransformOptions } from "node:stream";
+import zlib, { createGunzip, createInflate, type ZlibOptions, type ZstdOptions } from "node:zlib";
 import { invalidArgument, SkaldError, tooLarge } from "@skald/model";
 import {
   type DoorFormat,
@@ -151,15 +151,22 @@ type Inflater = Transform & { readonly bytesWritten: number };
 const freeBytes = 32 * 1024 * 1024;
 const maxRatio = 32;
 
+/**
+ * What waits to be unpacked. A connection that is not read does not tell that the client has left, so a small body that inflates to
+ * much is read at once.
+ */
+const aheadBytes = 1024 * 1024;
+const ahead: TransformOptions & ZlibOptions & ZstdOptions = { writableHighWaterMark: aheadBytes };
+
 function inflaterOf(header: string | undefined): Inflater | undefined {
   const encoding = parseDoorEncoding(header);
   if (encoding === "identity") return undefined;
-  if (encoding === "gzip") return createGunzip();
-  if (encoding === "zlib") return createInflate();
+  if (encoding === "gzip") return createGunzip(ahead);
+  if (encoding === "zlib") return createInflate(ahead);
   // Node 20 lacks it, and a named import would keep the program from starting there.
   if (zlib.createZstdDecompress === undefined)
     throw invalidArgument("zstd bodies need a server on Node 22 or newer, send gzip");
-  return zlib.createZstdDecompress();
+  return zlib.createZstdDecompress(ahead);
 }
 
 function pipe(request: IncomingMessage, inflater: Transform): Readable {

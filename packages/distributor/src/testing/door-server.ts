@@ -18,6 +18,9 @@ export function closeDoors(): void {
 }
 
 export interface ServedDoor extends Harness {
+  readonly url: string;
+  /** Resolves when a connection is known to be gone whose request was not answered. */
+  readonly left: Promise<void>;
   /** Posts a body; returns the status, and the answer as JSON where it is that. */
   post(
     body: string | Uint8Array | ReadableStream<Uint8Array>,
@@ -46,15 +49,21 @@ export async function serveDoor(
     door,
     limitsOf: () => ({ ...defaultLimits, ...limits }),
   });
+  let onLeft = (): void => undefined;
+  const left = new Promise<void>((resolve) => {
+    onLeft = resolve;
+  });
   const server = createServer((request, response) => {
+    response.once("close", () => response.headersSent || onLeft());
     handle(request, response, "t1").catch(() => response.destroy());
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
   const post: ServedDoor["post"] = async (body, query = "", headers = {}) => {
-    const url = `http://127.0.0.1:${port}${query.startsWith("/") ? query : `/x?${query}`}`;
-    const response = await fetch(url, { method: "POST", body, headers, duplex: "half" });
+    const to = `${url}${query.startsWith("/") ? query : `/x?${query}`}`;
+    const response = await fetch(to, { method: "POST", body, headers, duplex: "half" });
     const text = await response.text();
     const isJson = response.headers.get("content-type")?.includes("json") === true;
     return {
@@ -63,5 +72,5 @@ export async function serveDoor(
       headers: response.headers,
     };
   };
-  return Object.assign(harness, { post });
+  return Object.assign(harness, { post, url, left });
 }
