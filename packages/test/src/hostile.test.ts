@@ -358,18 +358,6 @@ describe("after all that", () => {
     expect(server.log()).not.toMatch(/"level":"error"/);
   });
 
-  it("the garbage of the main thread is collected although it has nothing to do", async () => {
-    const collections = async (): Promise<number> => {
-      const text = await (await fetch(`${server.url}/metrics`)).text();
-      return Number(
-        /^nodejs_gc_duration_seconds_count\{kind="major"\} (\d+)$/m.exec(text)?.[1] ?? 0,
-      );
-    };
-    const before = await collections();
-    // Rarely enough that the answers leave no garbage that is worth a collection.
-    while ((await collections()) === before) await new Promise((go) => setTimeout(go, 2000));
-  }, 60_000);
-
   it("the process never took the memory of bombs that are unpacked", () => {
     // The process takes about a gigabyte; each thread would take two more for the smallest bomb.
     expect(peakMemoryBytes(server)).toBeLessThan(1.5 * GiB);

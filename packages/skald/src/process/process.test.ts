@@ -1,5 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { mock } from "node:test";
 import { expect, it } from "@jest/globals";
+import { IdleCollection } from "@skald/runtime";
 import { until } from "@skald/testkit";
 import { startProcess } from "../testing/start-process.js";
 
@@ -14,5 +16,21 @@ it("starts threads for scans and queries some time after it is ready", async () 
   } finally {
     await process.stop();
     unsubscribe("worker_threads", count);
+  }
+}, 30_000);
+
+it("collects the garbage of the main thread as long as it runs", async () => {
+  const look = mock.method(IdleCollection.prototype, "look", () => undefined);
+  mock.timers.enable({ apis: ["setInterval"] });
+  try {
+    const process = await startProcess([]);
+    mock.timers.tick(10_000);
+    expect(look.mock.callCount()).toBe(1);
+    await process.stop();
+    mock.timers.tick(60_000);
+    expect(look.mock.callCount()).toBe(1);
+  } finally {
+    mock.timers.reset();
+    look.mock.restore();
   }
 }, 30_000);
