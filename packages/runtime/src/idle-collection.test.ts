@@ -3,7 +3,7 @@ import { collectGarbage, IdleCollection } from "./idle-collection.js";
 
 const mib = 1024 * 1024;
 
-/** A heap with so many MiB of live objects and garbage. */
+/** A watched heap. Sizes are in MiB. */
 function heapOf(live: number, garbage = 0) {
   const heap = { live, garbage, busy: 0, collections: 0 };
   const watched = new IdleCollection({

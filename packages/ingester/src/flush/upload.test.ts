@@ -56,7 +56,7 @@ describe("uploading", () => {
     const first = await idsOf();
     clock.ms += 5000;
     await ingester.sweep();
-    // The first view has the copy; a later query reads its rows from the store, and is told which listings have them.
+    // The first query still reads the local copy. Later ones read the store.
     const [second, again] = [await idsOf(), await selectOnce(ingester, request)];
     expect([first.ids.length, second.ids, again.storedAgoMs]).toEqual([1, [], 5000]);
     expect(await readUnion(setup, "t")).toHaveLength(1);
