@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 /** Longest stretch that the requests begun in one turn of the event loop may take, with what follows them at once. */
-const stretchMs = 4;
+const stretchMs = 2;
 /** Most that begin in one turn as they come; what follows them, such as a short answer, comes after all of them. */
 const maxAtOnce = 8;
 /** Most of those that wait that begin in one turn. */

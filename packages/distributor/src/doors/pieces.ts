@@ -10,6 +10,7 @@ import {
   type PieceOfBody,
   parseDoorEncoding,
 } from "@skald/push";
+import { freeBuffer } from "@skald/runtime";
 import type { PushDoor } from "../http.js";
 import { type PushResponse, RefusedRecords } from "../push-response.js";
 
@@ -141,6 +142,7 @@ class BodyPieces {
       this.#buffer = larger;
     }
     this.#length += chunk.copy(this.#buffer, this.#length, skipped);
+    freeBuffer(chunk);
   }
 }
 

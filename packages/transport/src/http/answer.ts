@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip, gzipSync } from "node:zlib";
 import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
+import { freeBuffer } from "@skald/runtime";
 import { challengesOf } from "../access/access.js";
 import { type HttpBody, type HttpResponse, jsonResponse, textResponse } from "./route.js";
 
@@ -263,5 +264,5 @@ function drop(request: IncomingMessage, done: () => void): void {
   const timer = setTimeout(finish, lingerMs);
   request.once("end", finish);
   request.once("close", finish);
-  request.resume();
+  request.on("data", freeBuffer);
 }

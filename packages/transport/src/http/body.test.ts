@@ -5,6 +5,7 @@ import { mock } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
+import { until } from "@skald/testkit";
 import { endResponse } from "./answer.js";
 import { readAll, readBody } from "./body.js";
 import { openWire } from "./testing/server.js";
@@ -71,6 +72,37 @@ describe("endResponse", () => {
     wire.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");
     await wire.until("\r\n\r\n");
     expect(wire.received().replace(/^.*\r\n/, "")).toBe(`${length}connection: close\r\n\r\n`);
+    wire.socket.destroy();
+  });
+});
+
+describe("the memory that a body arrives in is given back", () => {
+  it.each([
+    ["is read", 50_000, 200],
+    ["is refused, and dropped", 1_000_000, 413],
+  ])("when it %s", async (_, bytes, status) => {
+    const chunks: Buffer[] = [];
+    const server = createServer(async (request, response) => {
+      const answer = readBody(request, maxBytes).then(
+        () => 200,
+        () => 413,
+      );
+      const watch = () => request.on("data", (chunk) => chunks.push(chunk));
+      if (bytes <= maxBytes) watch();
+      response.statusCode = await answer;
+      endResponse(response);
+      if (bytes > maxBytes) watch();
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const wire = await openWire((server.address() as AddressInfo).port);
+    wire.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`);
+    for (let sent = 0; sent < bytes; sent += 10_000) {
+      wire.write("x".repeat(10_000));
+      await nextTurn();
+    }
+    await wire.until(`HTTP/1.1 ${status}`);
+    await until(() => chunks.length > 1 && chunks.every(({ length }) => length === 0));
     wire.socket.destroy();
   });
 });
@@ -293,7 +325,7 @@ async function serveAfterLeave(): Promise<{ port: number; next: Promise<Outcome>
 
 describe("readAll", () => {
   it("takes little of many large bodies in one turn of the event loop, and all of them in the end", async () => {
-    const chunk = Buffer.alloc(65_536, 7);
+    const chunkBytes = 65_536;
     const [bodies, chunks] = [8, 64];
     let turn = 0;
     const bytesOfTurn: number[] = [];
@@ -301,7 +333,7 @@ describe("readAll", () => {
       bytesOfTurn[turn] = (bytesOfTurn[turn] ?? 0) + bytes;
     };
     const reads = Array.from({ length: bodies }, () => {
-      const body = Readable.from(Array.from({ length: chunks }, () => chunk));
+      const body = Readable.from(Array.from({ length: chunks }, () => Buffer.alloc(chunkBytes, 7)));
       return readAll(body, { maxBytes: 1 << 23, book, isWhole: () => true });
     });
     const all = Promise.all(reads);
@@ -310,9 +342,9 @@ describe("readAll", () => {
       isOver = true;
     });
     for (; !isOver; turn++) await nextTurn();
-    for (const { length } of await all) expect(length).toBe(chunks * chunk.length);
+    for (const { length } of await all) expect(length).toBe(chunks * chunkBytes);
     // A chunk of each body comes besides what has its turn, before it is counted and when it waits.
-    const most = 1024 * 1024 + 2 * bodies * chunk.length;
+    const most = 1024 * 1024 + 2 * bodies * chunkBytes;
     expect(Math.max(...bytesOfTurn.filter((bytes) => bytes !== undefined))).toBeLessThanOrEqual(
       most,
     );

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { errorCodeOf, invalidArgument } from "@skald/model";
+import { freeBuffer } from "@skald/runtime";
 import express from "express";
 import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
@@ -168,7 +169,8 @@ async function readRequest(
   let params = query;
   if (hasForm) {
     if (body.length > smallFormBytes) await formTurn(request);
-    params = parseForm(Buffer.from(body));
+    params = parseForm(Buffer.from(body.buffer, body.byteOffset, body.length));
+    freeBuffer(body);
     for (const [key, value] of query) params.append(key, value);
     body = new Uint8Array(0);
   }
