@@ -75,6 +75,34 @@ describe("what is taken", () => {
   });
 });
 
+describe("a body that is stored in parts, which the log cannot keep it in", () => {
+  const streams = (count: number) => ({
+    streams: Array.from({ length: count }, (_, i) => ({
+      stream: { app: `${i}` },
+      values: [[`${testNowNs}`, "x"]],
+    })),
+  });
+  const names = (count: number) => {
+    const rows = Array.from({ length: count / 64 }, (_, row) => [
+      `${testNowNs}`,
+      `${row}`,
+      Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`n_${row * 64 + i}`, "v"])),
+    ]);
+    return { streams: [{ stream: { app: "a" }, values: rows }] };
+  };
+
+  it.each([
+    ["4096 streams", streams(4096), true],
+    ["4097 streams", streams(4097), false],
+    ["4096 names of metadata", names(4096), true],
+    ["4160 names of metadata", names(4160), false],
+  ])("%s: whether it is kept", async (_, body, isKept) => {
+    const { push, ingester } = makeHarness();
+    expect(await push(body)).toEqual({ status: 204 });
+    expect(ingester.pushes[0]!.batch.source !== undefined).toBe(isKept);
+  });
+});
+
 describe("what is refused as a whole", () => {
   it.each<[string, unknown, object, number, string | RegExp]>([
     [

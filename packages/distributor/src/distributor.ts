@@ -147,6 +147,9 @@ const bytesPerPair = 16;
 /** The name of the work of this class for the recorder of stretches. */
 const workName = "push";
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
+/** A push of more streams or names of metadata is stored in parts. The log gets these as columns, because it keeps a body as a whole. */
+const maxBodyNames = 4096;
+
 /** Decoded rows are stored even when the client has gone. */
 const neverStopped = new AbortController().signal;
 
@@ -336,7 +339,7 @@ export class Distributor implements Contract {
     const { namesDropped } = input;
     const validated = await runInTurns(
       validate({ push, streams, rules, blockedText, namesDropped }),
-      turns,
+      { ...turns, goesOn: true },
     );
     markWork(workName, tenant);
     this.#count(tenant, validated);
@@ -390,9 +393,10 @@ export class Distributor implements Contract {
 
   /** Finds levels, assembles the batch and sends it; returns the refusals of the ingesters. */
   async #append(input: AppendInput): Promise<readonly PushRefusal[]> {
-    const { tenant, push, validated, streams, limits } = input;
-    const turns = { queue: tenant, isGone: input.isGone };
+    const { tenant, body, push, validated, streams, limits } = input;
+    const turns = { queue: tenant, isGone: input.isGone, goesOn: true };
     const names = await runInTurns(resolveMetadataNames(push), turns);
+    const isWide = Math.max(validated.streams.length, names.names.length) > maxBodyNames;
     const searching = discoverLevels({ push, streams, names, limits });
     const { levels, foreign } = await runInTurns(searching, turns);
     const isForeign = !foreign.isEmpty;
@@ -401,7 +405,7 @@ export class Distributor implements Contract {
       dropped: validated.dropped,
       levels: withoutRows(levels, validated.dropped),
       ...(isForeign ? {} : { names }),
-      ...(isForeign || input.isChanged || input.body === undefined ? {} : { source: input.body }),
+      ...(isForeign || input.isChanged || body === undefined || isWide ? {} : { source: body }),
     });
     const batch = await runInTurns(assembly, turns);
     markWork(workName, tenant);

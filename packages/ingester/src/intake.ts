@@ -122,7 +122,7 @@ export class Intake {
     const { heads, limitsOf, clock } = this.#context;
     const tenant = heads.tenantOf(name);
     const numbering = tenant.numberStreams(batch, limitsOf(name), clock.elapsedMs());
-    const numbered = runInTurns(numbering, { queue: name });
+    const numbered = runInTurns(numbering, { queue: name, goesOn: true });
     if (!(numbered instanceof Promise)) return this.#noted(tenant, numbered);
     return numbered.then((found) => {
       const numbers = this.#noted(tenant, found);

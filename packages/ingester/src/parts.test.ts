@@ -19,6 +19,25 @@ const large = () =>
     Array.from({ length: count }, (_, i) => line(i)),
   );
 
+/** Rows of 64 pairs, each with a name of its own. */
+function pushOfNames(rowCount: number) {
+  const rows = Array.from({ length: rowCount }, (_, row) => ({
+    ns: day + BigInt(row),
+    line: line(row),
+    metadata: Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`n${row * 64 + i}`, "v"])),
+  }));
+  return { tenant: "t", batch: makeBatch([{ labels: { app: "names" }, rows }]) };
+}
+
+/** Streams of one row. */
+function pushOfStreams(streamCount: number) {
+  const streams = Array.from({ length: streamCount }, (_, i) => ({
+    labels: { app: `${i}` },
+    rows: [{ ns: day, line: line(i) }],
+  }));
+  return { tenant: "t", batch: makeBatch(streams) };
+}
+
 /** A disk that notes its writes of the log, and can fail at one of them. */
 function watchedDisk() {
   const state = { writes: 0, failsAt: Number.POSITIVE_INFINITY };
@@ -74,6 +93,33 @@ describe("a push of many rows in columns", () => {
     const rows = await readRows(ingester, "t");
     expect([rows.length, new Set(rows).size]).toEqual([count, count]);
     await ingester.stop();
+  });
+
+  it.each([
+    [
+      "16,384 rows",
+      () =>
+        push(
+          { app: "a" },
+          Array.from({ length: 16_380 }, (_, i) => line(i)),
+        ),
+      1,
+    ],
+    ["new names of metadata", () => pushOfNames(300), 2],
+    ["few names of metadata", () => pushOfNames(15), 1],
+    ["streams", () => pushOfStreams(4000), 2],
+  ])("is cut by what it costs: %s", async (_, make, writes) => {
+    const { disk, state } = watchedDisk();
+    const { ingester, dir } = await setUp({ disk });
+    await ingester.start();
+    await ingester.push(make());
+    expect(state.writes).toBe(writes);
+    const rows = await readRows(ingester, "t");
+    await ingester.stop();
+    const later = await setUp({ dir });
+    await later.ingester.start();
+    expect(await readRows(later.ingester, "t")).toEqual(rows);
+    await later.ingester.stop();
   });
 
   it.each([

@@ -53,6 +53,21 @@ describe("runInTurns", () => {
     await Promise.all(many);
   });
 
+  it("goes on with what was begun before it begins other work", async () => {
+    const steps = [0, 0, 0, 0, 0, 0];
+    const store = async (i: number) => {
+      const begin = work(10, () => steps[i]!++);
+      await runInTurns(begin, { queue: "a" });
+      const rest = work(10, () => undefined);
+      await runInTurns(rest, { queue: "a", goesOn: true });
+    };
+    const all = steps.map((_, i) => store(i));
+    await all[0];
+    // Each takes its first step at once. One more may begin before it is known that the first goes on.
+    expect(steps.filter((count) => count > 1).length).toBeLessThan(3);
+    await Promise.all(all);
+  });
+
   it("ends work that nobody waits for", async () => {
     let steps = 0;
     const isGone = () => steps >= 3;

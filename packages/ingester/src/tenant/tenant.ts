@@ -61,8 +61,11 @@ interface NumberedStream {
 const noNumber = -1;
 /** Streams that are numbered between two yields. */
 const streamsPerStep = 64;
-/** Rows of a part of a push that the log gets in columns. */
-const rowsPerPart = 16_384;
+/** Size of a part of a push that the log gets in columns: a row counts as one, a stream as four. */
+const sizeOfPart = 16_384;
+const sizeOfStream = 4;
+/** Pairs of a push with more names of metadata count as rows: each name may be a new one. */
+const fewNames = 1024;
 /** Most refusals of a push; further ones are added to the last of their kind. */
 const maxRefusals = 10;
 
@@ -127,9 +130,9 @@ export class Tenant {
     nowMs: number,
   ): Generator<TenantAppend, TenantAppend> {
     const refusals: Counted[] = [];
-    const mostRows = comesInParts(batch) ? rowsPerPart : batch.rowCount;
+    const room = comesInParts(batch) ? sizeOfPart : Number.POSITIVE_INFINITY;
     let part = this.#beginPart(refusals);
-    let rows = 0;
+    let size = 0;
     try {
       for (let i = 0; i < batch.streams.length; i++) {
         const stream = batch.streams[i] as BatchStream;
@@ -137,16 +140,16 @@ export class Tenant {
         const own = { batch, stream, number: numbers[i]! };
         if (!this.#mayAppend(part, own, limits, nowMs)) continue;
         for (let rowStart = stream.rowStart; rowStart < stream.rowEnd; ) {
-          if (rows === mostRows) {
+          if (size >= room) {
             yield ended(part);
             part = this.#beginPart(refusals);
-            rows = 0;
+            size = 0;
           }
-          const rowEnd = Math.min(stream.rowEnd, rowStart + mostRows - rows);
+          const rowEnd = endOfRows(batch, rowStart, stream.rowEnd, room - size);
           const isWhole = rowEnd - rowStart === stream.rowEnd - stream.rowStart;
           const cut = isWhole ? own : { ...own, stream: { ...stream, rowStart, rowEnd } };
           this.#appendRows(part, cut, limits);
-          rows += rowEnd - rowStart;
+          size += sizeOfStream + sizeOfRows(batch, rowStart, rowEnd);
           rowStart = rowEnd;
         }
       }
@@ -304,8 +307,26 @@ export class Tenant {
 }
 
 /** Whether a push is appended in parts. A body is one part, because the log keeps it as it came. */
-export function comesInParts({ source, rowCount }: Batch): boolean {
-  return source === undefined && rowCount > rowsPerPart;
+export function comesInParts(batch: Batch): boolean {
+  const { source, streams, rowCount } = batch;
+  const size = sizeOfStream * streams.length + sizeOfRows(batch, 0, rowCount);
+  return source === undefined && size > sizeOfPart;
+}
+
+function sizeOfRows({ metaStart, metaNames }: Batch, from: number, to: number): number {
+  return to - from + (metaNames.length > fewNames ? metaStart[to]! - metaStart[from]! : 0);
+}
+
+/** The end of the first rows that have room, which one row always has. */
+function endOfRows(batch: Batch, from: number, to: number, room: number): number {
+  let least = from + 1;
+  let most = to;
+  while (least < most) {
+    const middle = (least + most + 1) >>> 1;
+    if (sizeOfRows(batch, from, middle) <= room) least = middle;
+    else most = middle - 1;
+  }
+  return least;
 }
 
 /** A part whose rows are all appended. */
