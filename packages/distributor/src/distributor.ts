@@ -147,9 +147,8 @@ const bytesPerPair = 16;
 /** The name of the work of this class for the recorder of stretches. */
 const workName = "push";
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
-/** A push of more streams or names of metadata is stored in parts. The log gets these as columns, because it keeps a body as a whole. */
+/** A push with more names of metadata is stored in parts. The log gets these as columns, because it keeps a body as a whole. */
 const maxBodyNames = 4096;
-
 /** Decoded rows are stored even when the client has gone. */
 const neverStopped = new AbortController().signal;
 
@@ -396,7 +395,7 @@ export class Distributor implements Contract {
     const { tenant, body, push, validated, streams, limits } = input;
     const turns = { queue: tenant, isGone: input.isGone, goesOn: true };
     const names = await runInTurns(resolveMetadataNames(push), turns);
-    const isWide = Math.max(validated.streams.length, names.names.length) > maxBodyNames;
+    const isWide = names.names.length > maxBodyNames;
     const searching = discoverLevels({ push, streams, names, limits });
     const { levels, foreign } = await runInTurns(searching, turns);
     const isForeign = !foreign.isEmpty;

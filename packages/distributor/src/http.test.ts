@@ -2,6 +2,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { TakeBytes } from "@skald/kernels";
+import { SkaldError } from "@skald/model";
 import { Ledger } from "@skald/runtime";
 import type { IncomingRecords } from "./distributor.js";
 import { createPushHandler, PushDoor } from "./http.js";
@@ -89,6 +90,21 @@ describe("createPushHandler", () => {
     for (const status of statuses) expect((await post(url, one)).status).toBe(status);
     const [a, b, c, d, e] = seen;
     expect([b === a, c === b, d === c, e === d]).toEqual([true, false, true, true]);
+  });
+
+  it("gives the memory of a body that did not arrive back", async () => {
+    const { distributor } = makeHarness();
+    const ledger = new Ledger(64 * 1024 * 1024);
+    const door = new PushDoor({ distributor, ledger, maxReceivedBytes: 0 });
+    let memory: Uint8Array | undefined;
+    const answer = await door.serve("t1", {
+      isGone: () => true,
+      read: async (_maxBytes, _book, take) => {
+        memory = take(32 * 1024 * 1024);
+        throw new SkaldError("cancelled", "the client left");
+      },
+    });
+    expect([answer.status, memory?.length]).toEqual([499, 0]);
   });
 
   it("gives pushes that are served at the same time memory of their own", async () => {

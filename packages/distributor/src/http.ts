@@ -71,9 +71,10 @@ class OnePush {
 
   async serve(push: ArrivingPush): Promise<PushResponse> {
     const { distributor, maxReceivedBytes } = this.#options;
-    let isReusable = false;
+    let isReusable = true;
     try {
       const read = await push.read(maxReceivedBytes, this.#book, this.#take);
+      isReusable = false;
       const own = {
         take: this.#take,
         hold: this.#hold,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { freeBytes, lowerBound, placeAmong, takesMemory } from "./arrays.js";
+import { freeBuffer, freeBytes, lowerBound, placeAmong, takesMemory } from "./arrays.js";
 
 describe("ascending numbers", () => {
   it.each([
@@ -25,6 +25,15 @@ it("empties all that lies in much memory that is given back", () => {
   for (let i = 0; i < 2; i++) freeBytes(bytes);
   const isGiven = "transfer" in ArrayBuffer.prototype;
   expect([bytes.length, part.length]).toEqual(isGiven ? [0, 0] : [2 ** 22, 2 ** 22 - 10]);
+});
+
+it.each([
+  ["has memory of its own", Buffer.from(new ArrayBuffer(65_536)), 0],
+  ["is a view of a larger one", Buffer.from(new ArrayBuffer(65_536), 0, 65_535), 65_535],
+  ["is small", Buffer.from(new ArrayBuffer(4095)), 4095],
+])("a buffer that %s is freed, or left alone", (_, buffer, left) => {
+  freeBuffer(buffer);
+  expect(buffer.length).toBe(left);
 });
 
 it.each([

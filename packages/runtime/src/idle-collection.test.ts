@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { collectGarbage, IdleCollection } from "./idle-collection.js";
+import { collectGarbage, IdleCollection, ownHeap } from "./idle-collection.js";
 
 const mib = 1024 * 1024;
 
@@ -51,6 +51,14 @@ describe("an idle thread", () => {
     heap.garbage = 65;
     look();
     expect(heap.collections).toBe(2);
+  });
+
+  it("counts what buffers hold", () => {
+    collectGarbage();
+    const { usedBytes } = ownHeap();
+    const before = usedBytes();
+    const buffer = Buffer.allocUnsafeSlow(512 * mib);
+    expect(usedBytes() - before).toBeGreaterThan(buffer.length / 2);
   });
 
   it("collects indeed", async () => {

@@ -4,7 +4,7 @@ import vm from "node:vm";
 
 /** The heap of this thread, and how busy the thread is. */
 export interface WatchedHeap {
-  /** Bytes of all objects, garbage included. */
+  /** Bytes of all objects and of their buffers, garbage included. */
   readonly usedBytes: () => number;
   /** The part of the time since the last call in which the thread was busy, from 0 to 1. */
   readonly busyShare: () => number;
@@ -52,10 +52,14 @@ export class IdleCollection {
   }
 }
 
-function ownHeap(): WatchedHeap {
+/** The heap of the thread that calls. */
+export function ownHeap(): WatchedHeap {
   let last = performance.eventLoopUtilization();
   return {
-    usedBytes: () => v8.getHeapStatistics().used_heap_size,
+    usedBytes: () => {
+      const { used_heap_size, external_memory } = v8.getHeapStatistics();
+      return used_heap_size + external_memory;
+    },
     busyShare: () => {
       const before = last;
       last = performance.eventLoopUtilization();

@@ -3,7 +3,6 @@
 
 export * from "./buildinfo.js";
 export * from "./concurrency.js";
-export { freeBuffer } from "./free-buffer.js";
 export { IdleCollection } from "./idle-collection.js";
 export * from "./ledger.js";
 

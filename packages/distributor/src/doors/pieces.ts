@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable, Transform, TransformOptions } from "node:stream";
 import zlib, { createGunzip, createInflate, type ZlibOptions, type ZstdOptions } from "node:zlib";
-import { invalidArgument, SkaldError, tooLarge } from "@skald/model";
+import { freeBuffer, invalidArgument, SkaldError, tooLarge } from "@skald/model";
 import {
   type DoorFormat,
   type FieldMapping,
@@ -10,7 +10,6 @@ import {
   type PieceOfBody,
   parseDoorEncoding,
 } from "@skald/push";
-import { freeBuffer } from "@skald/runtime";
 import type { PushDoor } from "../http.js";
 import { type PushResponse, RefusedRecords } from "../push-response.js";
 

@@ -32,10 +32,12 @@ describe("PushMemoryPool", () => {
     const large = pool.take();
     const buffer = large.take(5 * mib).buffer;
     pool.give(large);
+    expect(buffer.byteLength).toBe(0);
     expect(pool.take().take(5 * mib).buffer).not.toBe(buffer);
     const many = Array.from({ length: 40 }, () => pool.take());
     const buffers = new Set(many.map((memory) => memory.take(2 * mib).buffer));
     for (const memory of many) pool.give(memory);
+    expect([...buffers].filter(({ byteLength }) => byteLength > 0)).toHaveLength(25);
     const known = many.filter(() => buffers.has(pool.take().take(2 * mib).buffer));
     // 25 of 2.5 MiB and one that held nothing.
     expect(known).toHaveLength(25);

@@ -1,6 +1,6 @@
-import { paddingBytes } from "@skald/model";
+import { freeBuffer, paddingBytes } from "@skald/model";
 
-/** Free buffers take at most this much together, and one buffer this much; the garbage collector gets the others. */
+/** Buffers that are kept take at most this much together, and one this much. */
 const maxFreeBytes = 64 * 1024 * 1024;
 const maxBufferBytes = 4 * 1024 * 1024;
 /** A buffer is larger than its first user needs, because the next push has another size. */
@@ -16,6 +16,7 @@ export class PushMemory {
     const at = this.#taken++;
     let buffer = this.#buffers[at];
     if (buffer === undefined || buffer.length < length + paddingBytes) {
+      if (buffer !== undefined) freeBuffer(buffer);
       buffer = Buffer.allocUnsafeSlow(Math.ceil(length * spare) + paddingBytes);
       this.#buffers[at] = buffer;
     }
@@ -27,10 +28,11 @@ export class PushMemory {
     return this.#buffers.some(({ buffer }) => buffer === bytes.buffer);
   }
 
-  /** Makes all buffers free again; returns how many bytes stay allocated. */
-  reset(): number {
+  /** Lets the next push have buffers of up to this size, and gives the others back; returns how many bytes stay allocated. */
+  reset(maxBytes = maxBufferBytes): number {
     this.#taken = 0;
-    const kept = this.#buffers.filter(({ length }) => length <= maxBufferBytes);
+    for (const buffer of this.#buffers) if (buffer.length > maxBytes) freeBuffer(buffer);
+    const kept = this.#buffers.filter(({ length }) => length > 0 && length <= maxBytes);
     this.#buffers.splice(0, this.#buffers.length, ...kept);
     return kept.reduce((sum, { length }) => sum + length, 0);
   }
@@ -54,7 +56,10 @@ export class PushMemoryPool {
   /** Takes back memory that nobody reads any more. */
   give(memory: PushMemory): void {
     const bytes = memory.reset();
-    if (this.#freeBytes + bytes > maxFreeBytes) return;
+    if (this.#freeBytes + bytes > maxFreeBytes) {
+      memory.reset(0);
+      return;
+    }
     this.#freeBytes += bytes;
     this.#free.push({ memory, bytes });
   }

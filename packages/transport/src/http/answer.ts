@@ -3,8 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip, gzipSync } from "node:zlib";
-import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
-import { freeBuffer } from "@skald/runtime";
+import { errorCodeOf, errorStatus, freeBuffer, SkaldError, textForClients } from "@skald/model";
 import { challengesOf } from "../access/access.js";
 import { type HttpBody, type HttpResponse, jsonResponse, textResponse } from "./route.js";
 

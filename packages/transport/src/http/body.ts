@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
-import { freeBuffer } from "@skald/runtime";
+import { freeBuffer, invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
 import { markRequest, pathOf, routeName } from "./observe.js";
 
 /**

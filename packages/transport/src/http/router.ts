@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { errorCodeOf, invalidArgument } from "@skald/model";
-import { freeBuffer } from "@skald/runtime";
+import { errorCodeOf, freeBuffer, invalidArgument } from "@skald/model";
 import express from "express";
 import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
