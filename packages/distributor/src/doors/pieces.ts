@@ -42,6 +42,8 @@ export async function servePieces(options: PiecesOptions): Promise<PushResponse>
       isGone,
       read: async (_, book) => {
         const piece = await pieces.read(book);
+        // What was read before the client left may have been waiting here.
+        if (isGone()) throw clientLeft();
         return { format, mapping, contentEncoding: undefined, ...piece };
       },
     });
