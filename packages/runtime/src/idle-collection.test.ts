@@ -5,9 +5,9 @@ const mib = 1024 * 1024;
 
 /** A watched heap. Sizes are in MiB. */
 function heapOf(live: number, garbage = 0) {
-  const heap = { live, garbage, busy: 0, collections: 0 };
+  const heap = { live, garbage, buffers: 0, busy: 0, collections: 0 };
   const watched = new IdleCollection({
-    usedBytes: () => (heap.live + heap.garbage) * mib,
+    usedBytes: () => ({ objects: (heap.live + heap.garbage) * mib, buffers: heap.buffers * mib }),
     busyShare: () => heap.busy,
     collect: () => {
       heap.garbage = 0;
@@ -40,6 +40,18 @@ describe("an idle thread", () => {
     expect(heap.collections).toBe(2);
   });
 
+  it("collects for buffers, however many are in use, when they are worth looking at the objects", () => {
+    const { heap, look } = heapOf(200);
+    heap.buffers = 1000;
+    look();
+    heap.buffers += 99;
+    look();
+    expect(heap.collections).toBe(1);
+    heap.buffers += 2;
+    look();
+    expect(heap.collections).toBe(2);
+  });
+
   it("compares with what is left when V8 has collected since", () => {
     const { heap, look } = heapOf(500);
     look();
@@ -56,9 +68,9 @@ describe("an idle thread", () => {
   it("counts what buffers hold", () => {
     collectGarbage();
     const { usedBytes } = ownHeap();
-    const before = usedBytes();
+    const before = usedBytes().buffers;
     const buffer = Buffer.allocUnsafeSlow(512 * mib);
-    expect(usedBytes() - before).toBeGreaterThan(buffer.length / 2);
+    expect(usedBytes().buffers - before).toBeGreaterThan(buffer.length / 2);
   });
 
   it("collects indeed", async () => {

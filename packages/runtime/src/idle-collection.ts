@@ -4,8 +4,8 @@ import vm from "node:vm";
 
 /** The heap of this thread, and how busy the thread is. */
 export interface WatchedHeap {
-  /** Bytes of all objects and of their buffers, garbage included. */
-  readonly usedBytes: () => number;
+  /** Bytes of all objects, and of all buffers, garbage included. */
+  readonly usedBytes: () => { readonly objects: number; readonly buffers: number };
   /** The part of the time since the last call in which the thread was busy, from 0 to 1. */
   readonly busyShare: () => number;
   readonly collect: () => void;
@@ -19,8 +19,8 @@ const minGarbageBytes = 64 * 1024 * 1024;
 
 /**
  * Frees the garbage of this thread when a burst of work is over: V8 collects only while something is allocated, so the heap would
- * keep what large requests left for as long as there are only small ones. It collects when the heap is twice as large as it was after
- * the last time.
+ * keep what large requests left for as long as there are only small ones. It collects when half as much was added as there are objects
+ * to look at.
  */
 export class IdleCollection {
   readonly #heap: WatchedHeap;
@@ -44,11 +44,13 @@ export class IdleCollection {
   look(): void {
     const { busyShare, usedBytes, collect } = this.#heap;
     const isBusy = busyShare() > maxBusyShare;
-    const bytes = usedBytes();
+    const { objects, buffers } = usedBytes();
+    const bytes = objects + buffers;
     this.#keptBytes = Math.min(this.#keptBytes, bytes);
-    if (isBusy || bytes - this.#keptBytes < Math.max(this.#keptBytes, minGarbageBytes)) return;
+    if (isBusy || bytes - this.#keptBytes < Math.max(objects / 2, minGarbageBytes)) return;
     collect();
-    this.#keptBytes = usedBytes();
+    const left = usedBytes();
+    this.#keptBytes = left.objects + left.buffers;
   }
 }
 
@@ -58,7 +60,7 @@ export function ownHeap(): WatchedHeap {
   return {
     usedBytes: () => {
       const { used_heap_size, external_memory } = v8.getHeapStatistics();
-      return used_heap_size + external_memory;
+      return { objects: used_heap_size, buffers: external_memory };
     },
     busyShare: () => {
       const before = last;
