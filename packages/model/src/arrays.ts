@@ -41,8 +41,8 @@ const minLargeBytes = 4 * 1024 * 1024;
  * Gives the memory of an array back at once if there is much of it, because a thread collects garbage late. All that lies in that
  * memory is empty then.
  */
-export function freeBytes({ buffer }: Uint8Array): void {
-  if (buffer.byteLength >= minLargeBytes) (buffer as Transferable).transfer?.(0);
+export function freeBytes({ buffer }: Uint8Array, minBytes = minLargeBytes): void {
+  if (buffer.byteLength >= minBytes) (buffer as Transferable).transfer?.(0);
 }
 
 /** Less is not worth the call. */
@@ -52,9 +52,8 @@ const minBufferBytes = 4096;
  * Gives the memory of a buffer back at once that nobody reads any more; it is empty then. V8 counts what buffers hold as part of the heap, so
  * what bodies arrive in would have it mark the whole heap after every 50 MB. Leaves a buffer alone that is a view of a larger one.
  */
-export function freeBuffer({ byteLength, buffer }: Uint8Array): void {
-  if (byteLength < minBufferBytes || byteLength !== buffer.byteLength) return;
-  (buffer as Transferable).transfer?.(0);
+export function freeBuffer(bytes: Uint8Array): void {
+  if (bytes.byteLength === bytes.buffer.byteLength) freeBytes(bytes, minBufferBytes);
 }
 
 /** The part of its memory that a large array must take to keep all of it. */

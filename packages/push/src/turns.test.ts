@@ -68,6 +68,17 @@ describe("runInTurns", () => {
     await Promise.all(all);
   });
 
+  it.each([true, false])("keeps the order of works that come in: go on %s", async (goesOn) => {
+    const done: number[] = [];
+    const works = [0, 1, 2, 3].map(async (i) => {
+      const one = work(3, () => undefined);
+      await runInTurns(one, { queue: "a", goesOn });
+      done.push(i);
+    });
+    await Promise.all(works);
+    expect(done).toEqual([0, 1, 2, 3]);
+  });
+
   it("ends work that nobody waits for", async () => {
     let steps = 0;
     const isGone = () => steps >= 3;

@@ -6,7 +6,7 @@ export interface TurnOptions {
   readonly queue: string;
   /** Whether nobody waits for the work any more: it ends as cancelled. */
   readonly isGone?: (() => boolean) | undefined;
-  /** Whether it goes on with what was begun, which comes before works that begin: so few of many pushes hold memory at a time. */
+  /** Whether it goes on with what was begun, and so comes before works that begin: few of many pushes hold memory at a time. */
   readonly goesOn?: boolean;
 }
 
@@ -42,8 +42,10 @@ class Turns {
     const { queue, goesOn } = waiting.options;
     const others = this.#queues.get(queue);
     if (others === undefined) this.#queues.set(queue, [waiting]);
-    else if (goesOn === true) others.unshift(waiting);
-    else others.push(waiting);
+    else {
+      const first = others.findIndex(({ options }) => options.goesOn !== true);
+      others.splice(goesOn === true && first >= 0 ? first : others.length, 0, waiting);
+    }
     this.#plan();
   }
 

@@ -1,5 +1,5 @@
 import type { PushRefusal } from "@skald/contracts";
-import type { Batch, BatchStream } from "@skald/model";
+import { type Batch, type BatchStream, firstIndex } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
 import type { BatchRange } from "@skald/storage";
 import type { Head, HeadGrowth } from "../head/head.js";
@@ -61,9 +61,8 @@ interface NumberedStream {
 const noNumber = -1;
 /** Streams that are numbered between two yields. */
 const streamsPerStep = 64;
-/** Size of a part of a push that the log gets in columns: a row counts as one, a stream as four. */
+/** Rows of a part of a push that the log gets in columns. */
 const sizeOfPart = 16_384;
-const sizeOfStream = 4;
 /** Pairs of a push with more names of metadata count as rows: each name may be a new one. */
 const fewNames = 1024;
 /** Most refusals of a push; further ones are added to the last of their kind. */
@@ -149,7 +148,7 @@ export class Tenant {
           const isWhole = rowEnd - rowStart === stream.rowEnd - stream.rowStart;
           const cut = isWhole ? own : { ...own, stream: { ...stream, rowStart, rowEnd } };
           this.#appendRows(part, cut, limits);
-          size += sizeOfStream + sizeOfRows(batch, rowStart, rowEnd);
+          size += sizeOfRows(batch, rowStart, rowEnd);
           rowStart = rowEnd;
         }
       }
@@ -308,9 +307,7 @@ export class Tenant {
 
 /** Whether a push is appended in parts. A body is one part, because the log keeps it as it came. */
 export function comesInParts(batch: Batch): boolean {
-  const { source, streams, rowCount } = batch;
-  const size = sizeOfStream * streams.length + sizeOfRows(batch, 0, rowCount);
-  return source === undefined && size > sizeOfPart;
+  return batch.source === undefined && sizeOfRows(batch, 0, batch.rowCount) > sizeOfPart;
 }
 
 function sizeOfRows({ metaStart, metaNames }: Batch, from: number, to: number): number {
@@ -319,14 +316,7 @@ function sizeOfRows({ metaStart, metaNames }: Batch, from: number, to: number): 
 
 /** The end of the first rows that have room, which one row always has. */
 function endOfRows(batch: Batch, from: number, to: number, room: number): number {
-  let least = from + 1;
-  let most = to;
-  while (least < most) {
-    const middle = (least + most + 1) >>> 1;
-    if (sizeOfRows(batch, from, middle) <= room) least = middle;
-    else most = middle - 1;
-  }
-  return least;
+  return firstIndex(from + 1, to, (end) => sizeOfRows(batch, from, end + 1) > room);
 }
 
 /** A part whose rows are all appended. */

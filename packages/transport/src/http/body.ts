@@ -42,9 +42,9 @@ export interface ReadOptions {
 }
 
 /**
- * Reads a stream to its end, whose chunks must be nobody else's: their memory is given back. It is refused as too_large when it passes `maxBytes`, as unavailable when more than 1 MiB of it
- * arrives at less than 64 KiB/s for ten seconds or it takes longer than `timeoutMs`, and as invalid_argument when it arrives
- * byte by byte.
+ * Reads a stream to its end, whose chunks must be nobody else's: their memory is given back. It is refused as too_large when it
+ * passes `maxBytes`, as unavailable when more than 1 MiB of it arrives at less than 64 KiB/s for ten seconds or it takes longer
+ * than `timeoutMs`, and as invalid_argument when it arrives byte by byte.
  */
 export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Array> {
   const { maxBytes, timeoutMs = 0, book = () => undefined, isWhole } = options;
