@@ -324,30 +324,92 @@ async function serveAfterLeave(): Promise<{ port: number; next: Promise<Outcome>
 }
 
 describe("readAll", () => {
-  it("takes little of many large bodies in one turn of the event loop, and all of them in the end", async () => {
-    const chunkBytes = 65_536;
-    const [bodies, chunks] = [8, 64];
-    let turn = 0;
-    const bytesOfTurn: number[] = [];
-    const book = (bytes: number) => {
-      bytesOfTurn[turn] = (bytesOfTurn[turn] ?? 0) + bytes;
+  it.each([
+    ["announced", 64 * 65_536],
+    ["other", 0],
+  ])(
+    "takes little of many large %s bodies in one turn of the event loop, and all of them in the end",
+    async (_name, declared) => {
+      const chunkBytes = 65_536;
+      const [bodies, chunks] = [8, 64];
+    await nextTurn();
+      let turn = 0;
+      const bytesOfTurn: number[] = [];
+      const book = (bytes: number) => {
+        bytesOfTurn[turn] = (bytesOfTurn[turn] ?? 0) + bytes;
+      };
+      const reads = Array.from({ length: bodies }, () => {
+        const body = Readable.from(
+          Array.from({ length: chunks }, () => Buffer.alloc(chunkBytes, 7)),
+        );
+        return readAll(body, { maxBytes: 1 << 23, declared, book, isWhole: () => true });
+      });
+      const all = Promise.all(reads);
+      let isOver = false;
+      void all.finally(() => {
+        isOver = true;
+      });
+      for (; !isOver; turn++) await nextTurn();
+      for (const { length } of await all) expect(length).toBe(chunks * chunkBytes);
+      // A chunk of each body comes besides what has its turn, before it is counted and when it waits.
+      const most = 1024 * 1024 + 2 * bodies * chunkBytes;
+      expect(Math.max(...bytesOfTurn.filter((bytes) => bytes !== undefined))).toBeLessThanOrEqual(
+        most,
+      );
+    },
+  );
+
+  it.each([
+    ["announced", 99_000_000],
+    ["other", 0],
+  ])(
+    "gives the memory back that a large %s body arrives in, before any part of it has a place in the end",
+    async (_name, declared) => {
+      const taken: number[] = [];
+      const take = (length: number) => {
+        taken.push(length);
+        return Buffer.alloc(length);
+      };
+      const chunks = Array.from({ length: 40 }, (_, i) => Buffer.alloc(65_536, i));
+      const stream = new PassThrough();
+      const body = readAll(stream, { maxBytes: 1e8, declared, take, isWhole: () => true });
+      for (const chunk of chunks) {
+        stream.write(chunk);
+        await nextTurn();
+      }
+      expect(chunks.map(({ length }) => length)).toEqual([65_536, ...Array(39).fill(0)]);
+      expect(taken).toEqual([]);
+      stream.end();
+      const expected = Buffer.concat(Array.from({ length: 40 }, (_, i) => Buffer.alloc(65_536, i)));
+      expect(expected.equals(await body)).toBe(true);
+    },
+  );
+
+  it("has memory of its own for a body once an eighth of it is there", async () => {
+    const taken: [arrived: number, length: number][] = [];
+    let arrived = 0;
+    const take = (length: number) => {
+      taken.push([arrived, length]);
+      return Buffer.alloc(length);
     };
-    const reads = Array.from({ length: bodies }, () => {
-      const body = Readable.from(Array.from({ length: chunks }, () => Buffer.alloc(chunkBytes, 7)));
-      return readAll(body, { maxBytes: 1 << 23, book, isWhole: () => true });
+    const book = (bytes: number) => {
+      arrived += bytes;
+    };
+    const sizes = [1000, 70_000, 100, 200_000, 65_536, 3, 1_200_000, 65_536, 65_536];
+    const parts = sizes.map((size, i) => Buffer.alloc(size, i + 1));
+    const expected = Buffer.concat(parts);
+    const declared = expected.length;
+    const isWhole = () => true;
+    const body = await readAll(Readable.from(parts), {
+      maxBytes: 1e8,
+      declared,
+      book,
+      take,
+      isWhole,
     });
-    const all = Promise.all(reads);
-    let isOver = false;
-    void all.finally(() => {
-      isOver = true;
-    });
-    for (; !isOver; turn++) await nextTurn();
-    for (const { length } of await all) expect(length).toBe(chunks * chunkBytes);
-    // A chunk of each body comes besides what has its turn, before it is counted and when it waits.
-    const most = 1024 * 1024 + 2 * bodies * chunkBytes;
-    expect(Math.max(...bytesOfTurn.filter((bytes) => bytes !== undefined))).toBeLessThanOrEqual(
-      most,
-    );
+    expect(expected.equals(body)).toBe(true);
+    expect(taken).toEqual([[271_100, declared]]);
+    expect(271_100 - 200_000).toBeLessThan(declared / 8);
   });
 
   it.each([

@@ -68,17 +68,19 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
-      if (chunks.sizeBytes + chunk.length > maxBytes) {
+      // A chunk that was copied is empty.
+      const { length } = chunk;
+      if (chunks.sizeBytes + length > maxBytes) {
         refuse(bodyTooLarge(maxBytes));
         return;
       }
       count++;
-      if (count > freeChunks && chunks.sizeBytes + chunk.length < count * minAverageBytes) {
+      if (count > freeChunks && chunks.sizeBytes + length < count * minAverageBytes) {
         refuse(invalidArgument(tooManyChunks));
         return;
       }
       try {
-        book(chunk.length);
+        book(length);
         chunks.add(chunk);
       } catch (error) {
         refuse(error);
@@ -88,7 +90,7 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
       if (isTiny && reading.isOver(tinyCost)) {
         source.pause();
         reading.goOn(() => source.resume());
-      } else if (chunks.sizeBytes > freeBytes && reading.isOver(chunk.length)) {
+      } else if (chunks.sizeBytes > freeBytes && reading.isOver(length)) {
         stream.pause();
         reading.goOn(() => isRefused || stream.resume());
       }
@@ -171,35 +173,36 @@ function watchPace(chunks: Chunks, onSlow: () => void): NodeJS.Timeout {
   }, pacePeriodMs).unref();
 }
 
-/** Chunks below this are copied together: a buffer object for each would cost more than its bytes. */
-const minChunkBytes = 4096;
-const slabBytes = 64 * 1024;
+/** What arrives of a body without memory of its own is copied to buffers, each as large as all before it, within these bounds. */
+const minSlabBytes = 64 * 1024;
+/** The system takes back so large a buffer as soon as it is free; smaller ones would be left in the allocator by the hundred. */
+const maxSlabBytes = 1024 * 1024;
 
 const longerThanDeclared = "the request body is longer than its header content-length says";
 
-/** A larger body has memory of its own once so large a part of what was announced has arrived; an announcement alone reserves nothing. */
-const minOwnBytes = 1024 * 1024;
+/** A body has memory of its own once so large a part of what was announced has arrived; an announcement alone reserves nothing. */
 const arrivedPart = 1 / 8;
 
 /** What arrived before a body had its own memory moves there with the next chunks, for each this many bytes: 12 MB at once take 25 ms. */
 const movedPerChunk = 256 * 1024;
 
 /**
- * The chunks of a body in few buffers, even if the client sends tiny ones. Those of a large body are copied as they arrive: they would live long
+ * The chunks of a body in few buffers, even if the client sends tiny ones. All but the first are copied as they arrive: they would live long
  * enough to be freed only when the whole heap is collected.
  */
 class Chunks {
   readonly #take: (length: number) => Uint8Array;
   readonly #declared: number;
-  /** What has no place in the own memory yet, in order. */
+  /** What has no place in the own memory yet, in order: the first chunk, then slabs. */
   readonly #parts: Buffer[] = [];
   sizeBytes = 0;
-  #own: Uint8Array | undefined;
-  /** Where the first of the parts goes. */
-  #movedBytes = 0;
+  /** The last part, and how much of it is in use. */
   #slab: Buffer = Buffer.alloc(0);
-  #from = 0;
-  #to = 0;
+  #usedBytes = 0;
+  #own: Uint8Array | undefined;
+  /** Where the first of the parts goes, and where the last one ends. */
+  #movedBytes = 0;
+  #keptBytes = 0;
 
   constructor(take: (length: number) => Uint8Array, declared: number) {
     this.#take = take;
@@ -217,33 +220,39 @@ class Chunks {
       return;
     }
     this.#keep(chunk);
-    if (this.#declared >= minOwnBytes && this.sizeBytes >= this.#declared * arrivedPart) {
-      this.#flush();
-      this.#own = this.#take(Math.max(this.#declared, this.sizeBytes));
-    }
+    const declared = this.#declared;
+    if (this.sizeBytes < declared && this.sizeBytes >= declared * arrivedPart)
+      this.#own = this.#take(declared);
   }
 
   concat(): Uint8Array {
-    this.#flush();
     const [only] = this.#parts;
-    if (this.#own === undefined && only !== undefined && this.#parts.length === 1) return only;
+    if (this.#own === undefined && only?.length === this.sizeBytes) return only;
     const own = this.#own ?? this.#take(this.sizeBytes);
     this.#move(own, this.sizeBytes);
     return own.subarray(0, this.sizeBytes);
   }
 
   #keep(chunk: Buffer): void {
-    if (chunk.length >= minChunkBytes) {
-      this.#flush();
+    this.#keptBytes = this.sizeBytes;
+    if (this.#parts.length === 0) {
       this.#parts.push(chunk);
       return;
     }
-    if (this.#slab.length - this.#to < chunk.length) {
-      this.#flush();
-      this.#slab = Buffer.allocUnsafe(slabBytes);
-      this.#from = this.#to = 0;
+    for (let from = 0; from < chunk.length; ) {
+      if (this.#usedBytes === this.#slab.length) this.#addSlab();
+      const copied = chunk.copy(this.#slab, this.#usedBytes, from);
+      this.#usedBytes += copied;
+      from += copied;
     }
-    this.#to += chunk.copy(this.#slab, this.#to);
+    freeBuffer(chunk);
+  }
+
+  #addSlab(): void {
+    const bytes = Math.max(this.sizeBytes, this.#declared * arrivedPart, minSlabBytes);
+    this.#slab = Buffer.allocUnsafeSlow(Math.ceil(Math.min(bytes, maxSlabBytes)));
+    this.#usedBytes = 0;
+    this.#parts.push(this.#slab);
   }
 
   /** Moves parts to the own memory, about this many bytes of them. */
@@ -252,17 +261,12 @@ class Chunks {
     let count = 0;
     for (; count < this.#parts.length && this.#movedBytes < endBytes; count++) {
       const part = this.#parts[count] as Buffer;
-      own.set(part, this.#movedBytes);
-      this.#movedBytes += part.length;
+      const bytes = part.subarray(0, this.#keptBytes - this.#movedBytes);
+      own.set(bytes, this.#movedBytes);
+      this.#movedBytes += bytes.length;
       freeBuffer(part);
     }
     if (count > 0) this.#parts.splice(0, count);
-  }
-
-  #flush(): void {
-    if (this.#to === this.#from) return;
-    this.#parts.push(this.#slab.subarray(this.#from, this.#to));
-    this.#from = this.#to;
   }
 }
 
