@@ -126,11 +126,9 @@ function gunzip(body: Uint8Array, maxBytes: number): Uint8Array {
     n < gzipFrameBytes
       ? 0
       : new DataView(body.buffer, body.byteOffset + n - 4, 4).getUint32(0, true);
-  const expected = stated <= maxBytes ? stated : 0;
-  return gunzipSync(body, {
-    maxOutputLength: maxBytes,
-    chunkSize: Math.max(minChunkBytes, expected + 1),
-  });
+  const chunkSize =
+    stated <= maxBytes ? Math.max(minChunkBytes, stated + 1) : guessedChunkBytes(body, maxBytes);
+  return gunzipSync(body, { maxOutputLength: maxBytes, chunkSize });
 }
 
 function inflateRaw(body: Uint8Array, maxBytes: number): Uint8Array {

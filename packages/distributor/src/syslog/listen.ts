@@ -2,7 +2,7 @@ import { createSocket, type RemoteInfo, type Socket as UdpSocket } from "node:dg
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { RawPush } from "@skald/kernels";
-import { SkaldError } from "@skald/model";
+import { freeBuffer, SkaldError } from "@skald/model";
 import { type Framing, SyslogFrames, type SyslogMapping } from "@skald/push";
 import type { JobContext, JobHandler } from "@skald/runtime";
 import { Certificates } from "@skald/transport/connections";
@@ -230,6 +230,7 @@ class Connection {
     } catch {
       this.#refuse();
     }
+    freeBuffer(chunk);
     held.bytes += this.#frames.heldBytes - this.#heldBytes;
     this.#heldBytes = this.#frames.heldBytes;
     if (this.#heldBytes > 0 && held.bytes > maxHeldBytes) this.#refuse();
@@ -270,6 +271,7 @@ async function openUdp(
     }
     if (message.length > maxMessageBytes) counts.cut++;
     batches.add(message, 0, Math.min(message.length, maxMessageBytes), peer);
+    freeBuffer(message);
   });
   // What the kernel says of one datagram must not end the others.
   socket.on("error", () => undefined);
