@@ -16,11 +16,13 @@ import type {
 import { notFound, type SegmentRef, type SteadyClock, type TimeRange } from "@skald/model";
 import { type Sleep, sleep } from "@skald/runtime";
 import { refsOf, sourcesOf, withRefs } from "@skald/scan";
-import { type HeadView, type LocalRef, shareTexts } from "@skald/storage";
+import { type HeadView, type LocalRef, type SharedStreams, shareTexts } from "@skald/storage";
 import type { LocalSegments } from "./flush/local-segments.js";
+import type { Head } from "./head/head.js";
 import type { Recovery } from "./log/recovery.js";
 import type { IngesterLimits, IngesterOptions } from "./settings/options.js";
 import type { Heads } from "./tenant/heads.js";
+import type { NumberedStreams } from "./tenant/numbered-streams.js";
 import type { Tenant } from "./tenant/tenant.js";
 
 export interface HeldDependencies {
@@ -173,7 +175,7 @@ function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] {
     const blocks = head.view(Number(request.fromNs - baseNs), Number(request.toNs - baseNs));
     if (blocks.length === 0) continue;
     matched ??= tenant.streams.match(matchers);
-    const streams = matched.filter((stream) => head.chains.has(stream));
+    const { streams, texts } = selectStreams(head, matched, tenant.streams);
     if (streams.length === 0) continue;
     head.viewed = true;
     const { minTime, maxTime } = head.bounds();
@@ -183,14 +185,25 @@ function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] {
       tenant: tenant.name,
       minNs: baseNs + BigInt(minTime),
       maxNs: baseNs + BigInt(maxTime),
-      streams: shared(streams),
-      texts: shareTexts(Array.from(streams, (stream) => tenant.streams.text(stream))),
+      streams,
+      texts,
       matchers,
       blocks,
       sizeBytes: head.sizeOf(streams),
     });
   }
   return found;
+}
+
+/** The matching streams that a head has, which queries for the same ones share. */
+function selectStreams(head: Head, matched: Uint32Array, table: NumberedStreams): SharedStreams {
+  const { streamCount } = head.chains;
+  const last = head.selected;
+  if (last?.matched === matched && last.streamCount === streamCount) return last;
+  const streams = shared(matched.filter((stream) => head.chains.has(stream)));
+  const texts = shareTexts(Array.from(streams, (stream) => table.text(stream)));
+  head.selected = { matched, streamCount, streams, texts };
+  return head.selected;
 }
 
 /** A copy in memory that another thread gets without a further copy. */

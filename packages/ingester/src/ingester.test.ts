@@ -3,7 +3,7 @@ import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { DigestTask, MinuteDigests } from "@skald/contracts";
-import { type LocalRef, nodeWalDisk, type WalDisk } from "@skald/storage";
+import { type HeadView, type LocalRef, nodeWalDisk, readTexts, type WalDisk } from "@skald/storage";
 import { makeBatch, type TestStream, until } from "@skald/testkit";
 import { equals, everything, readRows, readUnion, sealHere, setUp } from "./testing/ingester.js";
 
@@ -105,6 +105,37 @@ describe("Ingester", () => {
       await expect(selecting).rejects.toThrow("nobody waits");
       await ingester.stop();
     });
+  });
+
+  it("shares the texts of streams among queries for the same ones, until another is pushed to", async () => {
+    const asked: HeadView[] = [];
+    const { ingester } = await setUp({
+      digests: async ({ sources }) => {
+        asked.push(...sources.map(({ ref }) => ref as HeadView));
+        throw new Error("no threads");
+      },
+    });
+    await ingester.start();
+    const request = {
+      ...{ ...everything, tenant: "t", share: { tenant: "t", actors: [], cost: 0 } },
+      compare: { windows: [{ fromNs: day, toNs: day + second }], minutesEach: 10 },
+    };
+    const select = async (app: string) => {
+      await ingester.select({ ...request, matchers: [equals("app", app)] });
+      const { streams, texts } = asked.pop() as HeadView;
+      return { streams, texts };
+    };
+    await ingester.push(push(rows({ app: "a" }, [1n, "one"])));
+    const first = await select("a");
+    await ingester.push(push(rows({ app: "a" }, [2n, "two"])));
+    const again = await select("a");
+    expect([again.streams === first.streams, again.texts === first.texts]).toEqual([true, true]);
+    const later = rows({ app: "a", pod: "p" }, [3n, "three"]);
+    await ingester.push(push(later, rows({ app: "b" }, [4n, "four"])));
+    expect(readTexts((await select("a")).texts)).toEqual(['{app="a"}', '{app="a", pod="p"}']);
+    expect(readTexts((await select("b")).texts)).toEqual(['{app="b"}']);
+    expect(readTexts((await select("a")).texts)).toHaveLength(2);
+    await ingester.stop();
   });
 
   it("flushes into the store and forgets the log", async () => {

@@ -5,6 +5,7 @@ import {
   type HeadBlockRef,
   headBlockBytes,
   maxMetadataCells,
+  type SharedStreams,
 } from "@skald/storage";
 import type { HashedStream } from "./duplicates.js";
 import { RunChains } from "./run-chains.js";
@@ -13,6 +14,13 @@ import { RunChains } from "./run-chains.js";
 export interface HeadMark {
   readonly blocks: number;
   readonly rows: number;
+}
+
+/** Streams of a head in memory that threads share: with 40,000 of them a copy takes 10 ms and 3 MB. */
+export interface SelectedStreams extends SharedStreams {
+  /** The streams of the tenant that they were chosen from, and how many of all were in the head. */
+  readonly matched: Uint32Array;
+  readonly streamCount: number;
 }
 
 /**
@@ -36,6 +44,8 @@ export class Head {
   forwarding = false;
   /** True once a query has a view, which may read the memory for long. */
   viewed = false;
+  /** What the last query selected of it. */
+  selected: SelectedStreams | undefined;
   readonly #memory: HeadMemory;
   readonly #files: PinnedFiles;
   #firstFile = Number.POSITIVE_INFINITY;

@@ -108,6 +108,21 @@ describe("NumberedStreams", () => {
     );
   });
 
+  it("looks only once for the same until a stream comes or goes", () => {
+    const table = tableOf({ app: "a" }, { app: "b" });
+    const a: Matcher[] = [{ name: "app", op: "=", value: "a" }];
+    const first = table.match(a);
+    expect(table.match(a.map((matcher) => ({ ...matcher })))).toBe(first);
+    const labels = labelsFromObject({ app: "a", pod: "p" });
+    const added = table.add(formatLabels(labels), labels, 100, 1);
+    expect([...table.match(a)].sort()).toEqual([...first, added].sort());
+    expect(table.removeIdle(50, () => false)).toBe(2);
+    // As many as there were at first, but others.
+    const other = labelsFromObject({ app: "c" });
+    table.add(formatLabels(other), other, 100, 1);
+    expect([...table.match(a)]).toEqual([added]);
+  });
+
   it("holds many streams", () => {
     const table = tableOf(
       ...Array.from({ length: 3000 }, (_, i) => ({ pod: `p${i}`, app: `a${i % 3}` })),

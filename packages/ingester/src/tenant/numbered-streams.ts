@@ -26,6 +26,8 @@ export class NumberedStreams {
   tokensMs = new Float64Array(0);
   /** Number of removals; after each, a number may mean another stream. */
   removals = 0;
+  /** What `match` found last, which holds as long as no stream comes or goes. */
+  #last: Found | undefined;
 
   get size(): number {
     return this.#byText.size;
@@ -80,13 +82,20 @@ export class NumberedStreams {
     this.newestTime[stream] = time;
   }
 
-  /** Numbers of the streams that satisfy the matchers, in no order. Throws on a bad regular expression. */
+  /**
+   * Numbers of the streams that satisfy the matchers, in no order; the same array when the last call asked the same of the same
+   * streams. Throws on a bad regular expression.
+   */
   match(matchers: readonly Matcher[]): Uint32Array {
-    return this.#postings.match(
+    const key = JSON.stringify([this.removals, this.size, matchers]);
+    if (this.#last?.key === key) return this.#last.streams;
+    const streams = this.#postings.match(
       matchers,
       () => this.#numbers(),
       (stream) => this.labels(stream),
     );
+    this.#last = { key, streams };
+    return streams;
   }
 
   /** Removes streams that were not pushed to since a time and that no head has; returns their number. */
@@ -130,6 +139,12 @@ export class NumberedStreams {
     this.tokens = withRoom(this.tokens, limit);
     this.tokensMs = withRoom(this.tokensMs, limit);
   }
+}
+
+interface Found {
+  /** The matchers, and the state of the streams. */
+  readonly key: string;
+  readonly streams: Uint32Array;
 }
 
 /** A removal of this many takes some 50 ms; more are left to the next call. */
