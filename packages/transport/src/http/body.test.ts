@@ -332,7 +332,7 @@ describe("readAll", () => {
     async (_name, declared) => {
       const chunkBytes = 65_536;
       const [bodies, chunks] = [8, 64];
-    await nextTurn();
+      await nextTurn();
       let turn = 0;
       const bytesOfTurn: number[] = [];
       const book = (bytes: number) => {

@@ -9,7 +9,7 @@ import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { RequestTurns, turnOf } from "../request-turns.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { ConnectionStarts } from "./connection-starts.js";
-import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
+import { type ConnectionListener, Http2Front, readAhead, sniff } from "./http2.js";
 import { pathOf, type RequestObserver, routeName, serveObserved, unknownRoute } from "./observe.js";
 import type { Authorize, EndpointDocs, Route } from "./route.js";
 import { buildRouter } from "./router.js";
@@ -174,7 +174,13 @@ export class HttpServer {
       // A client of HTTP/1 may still read when it has ended its side; nobody would notice the end of this one.
       socket.allowHalfOpen = false;
       socket.once("close", () => this.#starts.drop(socket));
-      const isTaken = this.#starts.run(socket, () => socket.destroyed || http2.serve(socket));
+      const endReading = readAhead(socket);
+      const begin = (): void => {
+        if (socket.destroyed) return;
+        endReading();
+        http2.serve(socket);
+      };
+      const isTaken = this.#starts.run(socket, begin);
       if (!isTaken) socket.destroy();
     };
     server.removeListener(event, listener as ConnectionListener);

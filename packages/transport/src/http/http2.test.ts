@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   type ClientHttp2Session,
   connect,
@@ -5,13 +6,17 @@ import {
   type IncomingHttpHeaders,
   type SecureClientSessionOptions,
 } from "node:http2";
+import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { mock } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { rapidResets, TestAuthority } from "@skald/testkit";
 import { RequestTurns } from "../request-turns.js";
 import { endResponse } from "./answer.js";
 import { readBody } from "./body.js";
 import type { RawHandler } from "./http-server.js";
+import { readAhead } from "./http2.js";
 import type { RequestFacts } from "./observe.js";
 import { type HttpRequest, jsonResponse, type Route, textResponse } from "./route.js";
 import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
@@ -85,6 +90,53 @@ function ask(
     if (body !== undefined) stream.end(body);
   });
 }
+
+describe("a connection that waits to be served", () => {
+  /** Both ends of a connection. */
+  async function pair(): Promise<{ client: Socket; socket: Socket; close: () => void }> {
+    const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const client = createConnection((server.address() as AddressInfo).port, "127.0.0.1");
+    const [socket] = (await once(server, "connection")) as [Socket];
+    socket.pause();
+    const close = () => {
+      client.destroy();
+      server.close();
+    };
+    return { client, socket, close };
+  }
+
+  it("gives back what was read ahead, and no more is read", async () => {
+    const { client, socket, close } = await pair();
+    client.write("one ");
+    const end = readAhead(socket);
+    await once(socket, "data");
+    client.write("two ");
+    await once(socket, "data");
+    end();
+    client.end("three");
+    expect([socket.isPaused(), socket.destroyed]).toEqual([true, false]);
+    expect(await text(socket)).toBe("one two three");
+    close();
+  });
+
+  it("keeps little of what is sent", async () => {
+    const { client, socket, close } = await pair();
+    readAhead(socket);
+    const flood = Buffer.alloc(64 * 1024);
+    while (!socket.isPaused()) if (!client.write(flood)) await nextTurn();
+    expect(socket.bytesRead).toBeLessThanOrEqual(3 * flood.length);
+    close();
+  });
+
+  it("is closed when its client has left, whatever it sent before", async () => {
+    const { client, socket, close } = await pair();
+    readAhead(socket);
+    client.end("PRI * HTTP/2.0");
+    await once(socket, "close");
+    close();
+  });
+});
 
 describe("HTTP/2", () => {
   it("is spoken with who begins with it, beside HTTP/1", async () => {

@@ -176,6 +176,29 @@ function endToEnd(headers: IncomingHttpHeaders | Http2Headers): Record<string, s
   return kept;
 }
 
+/** A connection that waits keeps at most this much, and a chunk, of what it sends. */
+const maxAheadBytes = 64 * 1024;
+
+/**
+ * Reads ahead while a connection waits to be served, because else nobody notices that its client has left: it is destroyed then. What is
+ * returned ends that; the connection is paused then, and what was read can be read again.
+ */
+export function readAhead(socket: Duplex): () => void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const onData = (chunk: Buffer): void => {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxAheadBytes) socket.pause();
+  };
+  const onEnd = (): void => void socket.destroy();
+  socket.on("data", onData).once("end", onEnd).resume();
+  return () => {
+    socket.off("data", onData).off("end", onEnd).pause();
+    if (bytes > 0) socket.unshift(Buffer.concat(chunks));
+  };
+}
+
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 /** Hands a connection to HTTP/1 or HTTP/2 by its first bytes; a silent one is cut after `timeoutMs`, 0: never. */
