@@ -48,7 +48,7 @@ describe("WorkerPool", () => {
   });
 
   it("replaces a thread that keeps too much memory, once it has no job", async () => {
-    const pool = makePool({ maxKeptMib: 20 });
+    const pool = makePool({ maxKeptMib: 40 });
     const self = () => pool.run<number>("self", {}, now);
     const first = await self();
     expect(await self()).toBe(first);

@@ -34,7 +34,7 @@ export interface WorkerPoolOptions {
   /** Heap of a thread in MiB; one that needs more dies, and its job with it. Node's default when absent. */
   readonly maxHeapMib?: number;
   /**
-   * A thread that has more memory than this when its job ends, in MiB, is replaced: at once, where that is several times as
+   * A thread that has more memory than this when its job ends, in MiB, is replaced: at once, where that is twice as
    * much, else when it had nothing to do for a while. It gives little of it back in time, but a new one is slow at first.
    */
   readonly maxKeptMib?: number;

@@ -45,7 +45,7 @@ export interface JobCost {
 /** Young generation of a thread: with Node's default five threads hold 180 MB more and are no faster. */
 const youngMib = 12;
 /** A thread with too much memory is replaced: at once if it has this many times as much, else after this time without a job. */
-const manyTimes = 4;
+const manyTimes = 2;
 const idleMs = 5000;
 /** Pause before a thread that died before its first job is started again. */
 const restartPauseMs = 1000;
