@@ -73,17 +73,18 @@ describe("large memory that is freed goes back to the system", () => {
   const setting = "MALLOC_MMAP_THRESHOLD_";
 
   it("in the child of a script", async () => {
-    const { log } = startBehindScript("-e", `console.error("with", process.env.${setting})`);
-    await waitFor(() => log().includes("with 1048576"));
+    const code = `console.error("with", process.env.${setting}, process.execArgv[0])`;
+    const { log } = startBehindScript("-e", code);
+    await waitFor(() => log().includes("with 1048576 --max-semi-space-size=16"));
   });
 
   it.each([
-    [{}, "1048576\n"],
-    [{ [setting]: "7" }, "7\n"],
+    [{}, "1048576 --max-semi-space-size=16\n"],
+    [{ [setting]: "7" }, "7 --max-semi-space-size=16\n"],
   ])("in bin/skald, with %j", async (given, wanted) => {
     const folder = makeFolder();
     // In place of the Node of the path.
-    writeFileSync(join(folder, "node"), `#!/bin/sh\necho "$${setting}"\n`, { mode: 0o755 });
+    writeFileSync(join(folder, "node"), `#!/bin/sh\necho "$${setting} $1"\n`, { mode: 0o755 });
     const env = { ...given, PATH: `${folder}:${process.env.PATH}`, SKALD_NO_RUNTIME: "1" };
     const { stdout } = await promisify(execFile)(binSkald, [], { env });
     expect(stdout).toBe(wanted);
