@@ -19,7 +19,7 @@ EXPOSE 3100 9095
 # The program writes only here: the root may be read-only, and /tmp is not needed.
 VOLUME /var/loki
 # Large memory that is freed goes back to the system at once.
-ENV MALLOC_MMAP_THRESHOLD_=1048576
+ENV MALLOC_MMAP_THRESHOLD_=131072
 # After SIGTERM the process seals and uploads what is in memory: give it 60 s or more.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=10s --start-period=60s --retries=3 CMD ["/nodejs/bin/node", "/app/health.mjs"]

@@ -106,7 +106,9 @@ function soakOf(client) {
     return [];
   };
   const needs = all.flatMap((one) => one.needs);
-  return { name: "soak", what: `all rows for ${args.soak} minutes`, times: 1, needs, run };
+  // The rules of G3 are evaluated each second until then.
+  const end = () => Promise.all(all.map((one) => one.end?.()));
+  return { name: "soak", what: `all rows for ${args.soak} minutes`, times: 1, needs, run, end };
 }
 
 /** A signal that each call of a case listens to. */
@@ -116,7 +118,7 @@ function signalAfter(ms) {
   return signal;
 }
 
-async function measure(server, client, { name, what, times, run, isTimed }) {
+async function measure(server, client, { name, what, times, run, isTimed, end }) {
   await server.calm();
   server.resetPeak();
   const before = {
@@ -132,6 +134,7 @@ async function measure(server, client, { name, what, times, run, isTimed }) {
   const begun = run(times, ends);
   const own = name === "idle" ? (await begun, []) : await allOfBegun(begun);
   const tookMs = performance.now() - startMs;
+  await end?.();
   await sleep(300);
   const felt = await probes.stop();
   const row = { name, what, times, own: summaryOf(own), tookMs, ...felt };

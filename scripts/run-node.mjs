@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 
 /** Large memory that is freed goes back to the system at once: see docs/decisions/038-memory-given-back.md. */
-const malloc = { MALLOC_MMAP_THRESHOLD_: "1048576" };
+const malloc = { MALLOC_MMAP_THRESHOLD_: "131072" };
 /** MiB for new objects, twice: V8 would take 64 after a burst, keep them, and stop for longer to collect them. */
 const heap = ["--max-semi-space-size=16"];
 

@@ -31,15 +31,18 @@ export function attacksOf(client) {
       const bytes = manyGets(100);
       return (signal) => sendRaw(url, bytes, signal, 200);
     }),
-    attack("G3", "rules: YAML of 20,000 keys", 4, () => {
-      const bodies = [keysYaml(5700), keysYaml(20_000), rulesYaml(2000)];
-      let n = 0;
-      return (signal) =>
-        client.post(tenantA, "/loki/api/v1/rules/hostile", bodies[n++ % bodies.length], {
-          type: "application/yaml",
-          signal,
-        });
-    }),
+    {
+      ...attack("G3", "rules: YAML of 20,000 keys", 4, () => {
+        const bodies = [keysYaml(5700), keysYaml(20_000), rulesYaml(2000)];
+        let n = 0;
+        return (signal) =>
+          client.post(tenantA, "/loki/api/v1/rules/hostile", bodies[n++ % bodies.length], {
+            type: "application/yaml",
+            signal,
+          });
+      }),
+      end: () => client.delete(tenantA, "/loki/api/v1/rules/hostile"),
+    },
     attack("G4", "query texts of 60 KB: classes, alternations, ip()", 30, () => {
       const bodies = [
         `{a="b"} |~ "(?i)${"\\\\pL".repeat(14_000)}"`,

@@ -2,8 +2,8 @@
 // "@skald/runtime/log", "@skald/runtime/metrics", "@skald/runtime/config" and "@skald/runtime/yaml".
 
 export * from "./buildinfo.js";
+export { IdleCollection } from "./collection.js";
 export * from "./concurrency.js";
-export { IdleCollection } from "./idle-collection.js";
 export * from "./ledger.js";
 
 export * from "./logger.js";

@@ -75,11 +75,11 @@ describe("large memory that is freed goes back to the system", () => {
   it("in the child of a script", async () => {
     const code = `console.error("with", process.env.${setting}, process.execArgv[0])`;
     const { log } = startBehindScript("-e", code);
-    await waitFor(() => log().includes("with 1048576 --max-semi-space-size=16"));
+    await waitFor(() => log().includes("with 131072 --max-semi-space-size=16"));
   });
 
   it.each([
-    [{}, "1048576 --max-semi-space-size=16\n"],
+    [{}, "131072 --max-semi-space-size=16\n"],
     [{ [setting]: "7" }, "7 --max-semi-space-size=16\n"],
   ])("in bin/skald, with %j", async (given, wanted) => {
     const folder = makeFolder();

@@ -2,7 +2,7 @@ import { copyBytes, paddingBytes, tooLarge } from "../shared/bytes.js";
 import { type KernelExports, type WebAssemblyApi, webAssembly } from "./abi.js";
 
 /** A memory above this is given back when the call that needed it is over. */
-export const maxKeptBytes = 64 * 1024 * 1024;
+export const maxKeptBytes = 16 * 1024 * 1024;
 
 const pageBytes = 65536;
 const maxMemoryBytes = 4 * 1024 * 1024 * 1024 - pageBytes;

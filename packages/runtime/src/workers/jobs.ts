@@ -1,7 +1,7 @@
 import { setPriority } from "node:os";
-import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError } from "@skald/model";
+import { JobGarbage } from "../collection.js";
 import { messageWithCauses } from "../logger.js";
 import { threadCpuMs } from "../stretches.js";
 import {
@@ -62,12 +62,6 @@ function yieldToMainThread(): void {
   }
 }
 
-/** Memory of this thread, garbage included. */
-function heldBytes(): number {
-  const { total_heap_size, external_memory } = getHeapStatistics();
-  return total_heap_size + external_memory;
-}
-
 interface Call {
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -80,6 +74,7 @@ class JobThread {
   readonly #cancel: Int32Array;
   readonly #running = new Map<number, AbortController>();
   readonly #calls = new Map<number, Call>();
+  readonly #garbage = new JobGarbage();
   #nextCall = 1;
   /** Sends the spans of jobs to the thread of the pool, which exports them. */
   readonly #spans: SpanSink = {
@@ -122,17 +117,19 @@ class JobThread {
     const { id } = job;
     const stop = new AbortController();
     this.#running.set(id, stop);
+    this.#garbage.onJob();
     if (job.trace !== undefined && !isTracing()) installTracing(this.#spans);
     const beforeMs = threadCpuMs();
     const { outcome, transfer } = await within(job.trace, () => this.#outcomeOf(job, stop.signal));
     this.#running.delete(id);
-    const used = { heldBytes: heldBytes(), cpuMs: threadCpuMs() - beforeMs };
+    const cpuMs = threadCpuMs() - beforeMs;
     try {
-      this.send({ kind: "done", id, ...used, ...outcome }, transfer);
+      this.send({ kind: "done", id, cpuMs, ...outcome }, transfer);
     } catch (error) {
       const sent = withoutDetail(describeError(error));
-      this.send({ kind: "done", id, ...used, error: sent });
+      this.send({ kind: "done", id, cpuMs, error: sent });
     }
+    if (this.#running.size === 0) this.#garbage.onIdle();
   }
 
   async #outcomeOf(
@@ -205,7 +202,7 @@ export type ToThread =
   | ({ readonly kind: "answer"; readonly call: number } & Outcome);
 
 /**
- * A message of a thread to its pool: it can take jobs, a job has ended (with the memory that the thread then holds), a job
+ * A message of a thread to its pool: it can take jobs, a job has ended, a job
  * calls a function of the pool's process or gives that call up, or a span has ended.
  */
 export type FromThread =
@@ -213,7 +210,6 @@ export type FromThread =
   | ({
       readonly kind: "done";
       readonly id: number;
-      readonly heldBytes: number;
       /** CPU time of the thread since the job began. */
       readonly cpuMs: number;
     } & Outcome)

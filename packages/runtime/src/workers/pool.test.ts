@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import { jobNiceness } from "./jobs.js";
@@ -47,23 +48,16 @@ describe("WorkerPool", () => {
     expect(niceness()).toContain(0);
   });
 
-  it("replaces a thread that keeps too much memory, once it has no job", async () => {
-    const pool = makePool({ maxKeptMib: 40 });
-    const self = () => pool.run<number>("self", {}, now);
-    const first = await self();
-    expect(await self()).toBe(first);
-    await pool.run("keep", { mib: 100 }, now);
-    const second = await self();
-    expect(second).not.toBe(first);
-    expect(await self()).toBe(second);
-  });
-
-  it("replaces one that keeps less only when it has nothing to do", async () => {
-    const pool = makePool({ maxKeptMib: 50 });
-    const self = () => pool.run<number>("self", {}, now);
-    const first = await self();
-    await pool.run("keep", { mib: 60 }, now);
-    expect(await self()).toBe(first);
+  it("has threads that give back what a large job left at once, and what small ones left later", async () => {
+    const pool = makePool();
+    const litter = (mib: number) => pool.run<number>("litter", { mib }, now);
+    await litter(100);
+    await pause(300);
+    expect(await litter(20)).toBe(1);
+    // One that has another job before that does not.
+    expect(await litter(0)).toBe(1);
+    await pause(1500);
+    expect(await litter(0)).toBe(2);
   });
 
   it("starts what a queue held back when it is told to go on", async () => {

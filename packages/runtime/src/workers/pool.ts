@@ -33,11 +33,6 @@ export interface WorkerPoolOptions {
   readonly lazy?: boolean;
   /** Heap of a thread in MiB; one that needs more dies, and its job with it. Node's default when absent. */
   readonly maxHeapMib?: number;
-  /**
-   * A thread that has more memory than this when its job ends, in MiB, is replaced: at once, where that is twice as
-   * much, else when it had nothing to do for a while. It gives little of it back in time, but a new one is slow at first.
-   */
-  readonly maxKeptMib?: number;
   /** Called when a thread has died; it is replaced. */
   readonly onThreadLost?: (error: unknown) => void;
   /** Called when a job has ended, with what it took. */
@@ -162,9 +157,9 @@ export class WorkerPool {
   }
 
   #addSeat(seatLanes: readonly Lane[], slots: number): Seat {
-    const { url, maxHeapMib, maxKeptMib, lazy = false } = this.#options;
+    const { url, maxHeapMib, lazy = false } = this.#options;
     const seat = new Seat({
-      ...{ url, maxHeapMib, maxKeptMib, lanes: seatLanes, slots, onUsed: this.#options.onUsed },
+      ...{ url, maxHeapMib, lanes: seatLanes, slots, onUsed: this.#options.onUsed },
       onRoom: () => this.resume(),
       onThreadLost: (error) => this.#options.onThreadLost?.(error),
     });

@@ -23,8 +23,6 @@ export interface SeatOptions {
   readonly slots: number;
   /** Heap of a thread in MiB; Node's default when absent. */
   readonly maxHeapMib?: number | undefined;
-  /** Memory that an idle thread keeps, in MiB; see `WorkerPoolOptions`. */
-  readonly maxKeptMib?: number | undefined;
   /** Called when there is room for another job. */
   readonly onRoom: () => void;
   /** Called with the reason when a thread has died. */
@@ -44,9 +42,6 @@ export interface JobCost {
 
 /** Young generation of a thread: with Node's default five threads hold 180 MB more and are no faster. */
 const youngMib = 12;
-/** A thread with too much memory is replaced: at once if it has this many times as much, else after this time without a job. */
-const manyTimes = 2;
-const idleMs = 5000;
 /** Pause before a thread that died before its first job is started again. */
 const restartPauseMs = 1000;
 
@@ -65,8 +60,6 @@ export class Seat {
   /** Resolves when the thread has loaded its modules, or has ended. */
   #begun: Promise<void> = Promise.resolve();
   #isClosed = false;
-  /** Ends the thread, unless a job comes before. */
-  #retirement: NodeJS.Timeout | undefined;
   #restart: NodeJS.Timeout | undefined;
 
   constructor(options: SeatOptions) {
@@ -125,7 +118,6 @@ export class Seat {
 
   /** Runs a job, on a thread that is started if there is none. There has to be room. */
   run(job: Job): void {
-    clearTimeout(this.#retirement);
     const worker = this.#worker ?? this.spawn();
     const slot = this.#jobs.indexOf(undefined);
     Atomics.store(this.#cancel, slot, 0);
@@ -196,35 +188,13 @@ export class Seat {
     const job = this.#jobs[slot];
     if (job === undefined) return;
     this.#jobs[slot] = undefined;
-    if (this.#jobs.every((one) => one === undefined)) this.#rest(worker, outcome.heldBytes);
+    if (this.#jobs.every((one) => one === undefined)) worker.unref();
     const cpuMs = this.#options.slots === 1 ? outcome.cpuMs : 0;
     const tenant = job.options.share?.tenant ?? "";
     this.#options.onUsed?.({ tenant, queueMs: job.queueMs, cpuMs });
     markWork(`job_${job.name}`, tenant);
     settle(job, "error" in outcome ? { error: reviveError(outcome.error) } : outcome);
     this.#options.onRoom();
-  }
-
-  /** Lets an idle thread keep its memory, or replaces it. */
-  #rest(worker: Worker, heldBytes: number): void {
-    worker.unref();
-    const { maxKeptMib = Number.POSITIVE_INFINITY } = this.#options;
-    const share = heldBytes / (maxKeptMib * 1024 * 1024);
-    if (share > 1) this.#retire(worker, share > manyTimes ? 0 : idleMs);
-  }
-
-  /** Ends a thread that has no job by then; the next job starts another. */
-  #retire(worker: Worker, waitMs: number): void {
-    const end = (): void => {
-      if (this.#isClosed || this.#worker !== worker) return;
-      this.#worker = undefined;
-      void worker.terminate();
-    };
-    if (waitMs === 0) {
-      end();
-      return;
-    }
-    this.#retirement = setTimeout(end, waitMs).unref();
   }
 
   /** Answers what a job asks of this thread. */

@@ -70,7 +70,7 @@ describe("the Dockerfile", () => {
     expect(last[0]).not.toContain(" AS ");
     const text = last.join("\n");
     expect(text).toMatch(/^USER 10001:10001$/m);
-    expect(text).toMatch(/^ENV MALLOC_MMAP_THRESHOLD_=1048576$/m);
+    expect(text).toMatch(/^ENV MALLOC_MMAP_THRESHOLD_=131072$/m);
     expect(text).toMatch(/^ENTRYPOINT \[.*"--max-semi-space-size=16", /m);
     expect(text).toMatch(/^VOLUME \/var\/loki$/m);
     expect(text).toMatch(/^HEALTHCHECK .*\/app\/health\.mjs/m);

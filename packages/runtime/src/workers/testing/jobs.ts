@@ -7,13 +7,14 @@ interface FlagJob {
   readonly flag: Int32Array;
 }
 
-const kept: Uint8Array[] = [];
+const left: WeakRef<Uint8Array>[] = [];
 
 serveJobs({
   self: () => ({ value: threadId }),
-  keep: ({ mib }: { mib: number }) => {
-    kept.push(new Uint8Array(mib * 1024 * 1024));
-    return { value: undefined };
+  /** Leaves a buffer, and returns how many it left that are collected. */
+  litter: ({ mib }: { mib: number }) => {
+    if (mib > 0) left.push(new WeakRef(new Uint8Array(mib * 1024 * 1024).fill(1)));
+    return { value: left.filter((buffer) => buffer.deref() === undefined).length };
   },
   double: ({ n }: { n: number }) => ({ value: n * 2 }),
   later: async ({ n }: { n: number }) => ({ value: await Promise.resolve(n) }),

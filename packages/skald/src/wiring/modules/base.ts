@@ -42,8 +42,6 @@ export function buildLimits(parts: Parts, { config, log, metrics }: ModuleContex
 
 /** Jobs that may wait for a thread; the next one is refused. */
 export const maxQueuedJobs = 100_000;
-/** Idle threads keep this much memory, because scans use again what they read before. */
-const maxKeptMib = 128;
 
 /**
  * The threads that decode, seal and scan. Small scans, tails and decoding have a thread of their own each, and where there are several for
@@ -61,7 +59,6 @@ export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext)
       ownThreads: ["urgent", "tail", "decode"],
       longLanes: ["decode", "background"],
       spareLanes: ["seal"],
-      maxKeptMib,
       maxQueued: maxQueuedJobs,
       lazy: true,
     },

@@ -37,8 +37,6 @@ export function buildCompactor(parts: Parts, context: ModuleContext): BuiltModul
 }
 
 const maxQueued = 10_000;
-/** An idle thread ends soon if it holds more memory than this, because its jobs are rare. */
-const maxKeptMib = 16;
 
 /** Merges have threads of their own: one that waits for queries and pushes holds up nobody. */
 function compactionThreads(
@@ -48,7 +46,7 @@ function compactionThreads(
   const pool = new WorkerPool({
     url: threadScripts.jobs,
     size: config.compactor.max_compaction_parallelism,
-    ...{ maxQueued, maxKeptMib, lazy: true },
+    ...{ maxQueued, lazy: true },
     onThreadLost: (error) => log.error("a thread of the compactor died", { error }),
   });
   const host = { [turnCall]: waitForOthers(() => others.busy > 0) };

@@ -39,8 +39,6 @@ const maxQueryHeapMib = 512;
 const maxNotedAlternatives = 4;
 /** Pause between writes of what was asked. */
 const notePauseMs = 10 * 60_000;
-/** Memory that idle threads keep. */
-const maxKeptMib = 64;
 /** A part of the memory that queries may hold together when nobody says. */
 const shareOfQueries = 8;
 const maxQueryMemory = 384 * 1024 * 1024;
@@ -66,7 +64,6 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     lazy: true,
     maxQueued: maxQueuedJobs,
     maxHeapMib: maxQueryHeapMib,
-    maxKeptMib: maxKeptMib,
     queues: fairQueues(config, memory),
     onUsed: countCosts(metrics),
     onThreadLost: (error) => {

@@ -1,17 +1,20 @@
 import { describe, expect, it } from "@jest/globals";
-import { collectGarbage, IdleCollection, ownHeap } from "./idle-collection.js";
+import { collectGarbage, IdleCollection, ownHeap } from "./collection.js";
 
 const mib = 1024 * 1024;
 
 /** A watched heap. Sizes are in MiB. */
 function heapOf(live: number, garbage = 0) {
-  const heap = { live, garbage, buffers: 0, busy: 0, collections: 0 };
+  const heap = { live, garbage, buffers: 0, busy: 0, collections: 0, isSaving: false };
   const watched = new IdleCollection({
     usedBytes: () => ({ objects: (heap.live + heap.garbage) * mib, buffers: heap.buffers * mib }),
-    busyShare: () => heap.busy,
+    busyCores: () => heap.busy,
     collect: () => {
       heap.garbage = 0;
       heap.collections++;
+    },
+    saveMemory: (isOn) => {
+      heap.isSaving = isOn;
     },
   });
   return { heap, look: () => watched.look() };
@@ -26,6 +29,16 @@ describe("an idle thread", () => {
     heap.busy = 0.1;
     look();
     expect(heap.garbage).toBe(0);
+  });
+
+  it("saves memory for half a minute then", () => {
+    const { heap, look } = heapOf(50);
+    const seen = [0, 0.9, 0.1, 0.1, 0.1, 0.1, 0.9].map((busy) => {
+      heap.busy = busy;
+      look();
+      return heap.isSaving;
+    });
+    expect(seen).toEqual([false, false, true, true, true, false, false]);
   });
 
   it("leaves a heap alone that is not much larger than after the last time", () => {
