@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { PushOutcome, PushRequest } from "@skald/contracts";
 import { type Batch, SkaldError, type SteadyClock } from "@skald/model";
 import { runInTurns } from "@skald/push";
@@ -151,6 +152,7 @@ export class Intake {
       const { value: part, done } = parts.next();
       await this.#log(part, batch);
       if (done === true) return { refusals: part.refusals };
+      if (part.ranges.length === 0) await nextTurn();
       this.#assertPushable();
       if (tenant.streams.removals === removals) continue;
       numbers.set(await this.#numberStreams(name, batch));

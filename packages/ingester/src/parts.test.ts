@@ -1,6 +1,8 @@
+import { mock } from "node:test";
 import { describe, expect, it } from "@jest/globals";
 import { nodeWalDisk, type WalDisk } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
+import { Tenant } from "./tenant/tenant.js";
 import { readRows, setUp } from "./testing/ingester.js";
 
 const day = 20_400n * 86_400_000_000_000n;
@@ -28,6 +30,15 @@ function pushOfNames(rowCount: number) {
     metadata: Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`n${row * 64 + i}`, "v"])),
   }));
   return { tenant: "t", batch: makeBatch([{ labels: { app: "names" }, rows }]) };
+}
+
+/** Streams of one row. */
+function pushOfStreams(streamCount: number) {
+  const streams = Array.from({ length: streamCount }, (_, i) => ({
+    labels: { app: `${i}` },
+    rows: [{ ns: day, line: line(i) }],
+  }));
+  return { tenant: "t", batch: makeBatch(streams) };
 }
 
 /** A disk that notes its writes of the log, and can fail at one of them. */
@@ -88,8 +99,10 @@ describe("a push of many rows in columns", () => {
   });
 
   it.each([
-    ["rows that fit", () => pushOfRows(16_384), 1],
-    ["one row more", () => pushOfRows(16_385), 2],
+    ["rows that fit", () => pushOfRows(16_376), 1],
+    ["one row more", () => pushOfRows(16_377), 2],
+    ["streams that fit", () => pushOfStreams(1820), 1],
+    ["many streams", () => pushOfStreams(4000), 3],
     ["new names of metadata", () => pushOfNames(300), 2],
     ["few names of metadata", () => pushOfNames(15), 1],
   ])("is cut by what it costs: %s", async (_, make, writes) => {
@@ -104,6 +117,40 @@ describe("a push of many rows in columns", () => {
     await later.ingester.start();
     expect(await readRows(later.ingester, "t")).toEqual(rows);
     await later.ingester.stop();
+  });
+
+  it("lets other work run after a part of refused streams, of which nothing is logged", async () => {
+    const { ingester } = await setUp({ limits: { max_global_streams_per_user: 1 } });
+    await ingester.start();
+    const { append } = Tenant.prototype;
+    const log: string[] = [];
+    const turn = () => {
+      log.push("turn");
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    type Args = Parameters<Tenant["append"]>;
+    const watched = mock.method(
+      Tenant.prototype,
+      "append",
+      function* (this: Tenant, ...args: Args) {
+        const parts = append.apply(this, args);
+        for (;;) {
+          const { value, done } = parts.next();
+          log.push("part");
+          if (done === true) return value;
+          yield value;
+        }
+      },
+    );
+    const { refusals } = await ingester.push(pushOfStreams(20_000));
+    clearImmediate(next);
+    watched.mock.restore();
+    expect(refusals.reduce((sum, { entries }) => sum + entries, 0)).toBe(19_999);
+    // The first part comes after the streams are numbered, in turns that do not count here.
+    const order = log.join().replace(/^(turn,)*|(,turn)*$/g, "");
+    expect(/^part(,(turn,)+part){9}$/.test(order)).toBe(true);
+    await ingester.stop();
   });
 
   it.each([

@@ -61,8 +61,10 @@ interface NumberedStream {
 const noNumber = -1;
 /** Streams that are numbered between two yields. */
 const streamsPerStep = 64;
-/** Rows of a part of a push that the log gets in columns. */
+/** Rows of a part of a push that the log gets in columns, */
 const sizeOfPart = 16_384;
+/** of which a stream counts as so many, whether it is refused or not. */
+const rowsPerStream = 8;
 /** Pairs of a push with more names of metadata count as rows: each name may be a new one. */
 const fewNames = 1024;
 /** Most refusals of a push; further ones are added to the last of their kind. */
@@ -137,13 +139,15 @@ export class Tenant {
         const stream = batch.streams[i] as BatchStream;
         if (stream.rowEnd === stream.rowStart) continue;
         const own = { batch, stream, number: numbers[i]! };
-        if (!this.#mayAppend(part, own, limits, nowMs)) continue;
-        for (let rowStart = stream.rowStart; rowStart < stream.rowEnd; ) {
+        size += rowsPerStream;
+        const isTaken = this.#mayAppend(part, own, limits, nowMs);
+        for (let rowStart = isTaken ? stream.rowStart : stream.rowEnd; ; ) {
           if (size >= room) {
             yield ended(part);
             part = this.#beginPart(refusals);
             size = 0;
           }
+          if (rowStart === stream.rowEnd) break;
           const rowEnd = endOfRows(batch, rowStart, stream.rowEnd, room - size);
           const isWhole = rowEnd - rowStart === stream.rowEnd - stream.rowStart;
           const cut = isWhole ? own : { ...own, stream: { ...stream, rowStart, rowEnd } };
@@ -307,7 +311,8 @@ export class Tenant {
 
 /** Whether a push is appended in parts. A body is one part, because the log keeps it as it came. */
 export function comesInParts(batch: Batch): boolean {
-  return batch.source === undefined && sizeOfRows(batch, 0, batch.rowCount) > sizeOfPart;
+  const size = sizeOfRows(batch, 0, batch.rowCount) + rowsPerStream * batch.streams.length;
+  return batch.source === undefined && size > sizeOfPart;
 }
 
 function sizeOfRows({ metaStart, metaNames }: Batch, from: number, to: number): number {
