@@ -15,20 +15,57 @@ export interface PushResponse {
   readonly report?: RecordReport;
 }
 
-/** The outcome of a body of records. */
-export interface RecordReport {
+/** Why records of a body were refused. */
+export interface RecordRefusal {
+  readonly status: number;
+  readonly reason: string;
+}
+
+/** What became of each record of a body. A limit may refuse a million of them for one reason, so they are numbers. */
+export class RecordReport {
   readonly records: number;
-  /** Those that were not stored, in order. */
-  readonly refused: readonly RefusedOutcome[];
   readonly next: NextPiece;
   /** The action of each record of a bulk. */
   readonly actions: Uint8Array | undefined;
-}
+  readonly refusals: RecordRefusal[] = [];
+  /** Records that were refused. */
+  refused = 0;
+  /** By record, the number of its refusal, counted from 1; 0 for one that was stored. */
+  #refusalOf = new Uint32Array(0);
+  readonly #numbers = new Map<string, number>();
 
-export interface RefusedOutcome {
-  readonly record: number;
-  readonly status: number;
-  readonly reason: string;
+  constructor({ records, next, actions }: Pick<RecordReport, "records" | "next" | "actions">) {
+    this.records = records;
+    this.next = next;
+    this.actions = actions;
+  }
+
+  refuse(record: number, refusal: RecordRefusal): void {
+    if (this.refused === 0) this.#refusalOf = new Uint32Array(this.records);
+    if (this.#refusalOf[record] === 0) this.refused++;
+    this.#refusalOf[record] = this.#numberOf(refusal);
+  }
+
+  /** The index of a record's refusal; -1 for one that was stored. */
+  refusalOf(record: number): number {
+    return this.refused === 0 ? -1 : this.#refusalOf[record]! - 1;
+  }
+
+  /** The first record that was refused; -1 when none was. */
+  get firstRefused(): number {
+    return this.#refusalOf.findIndex((number) => number > 0);
+  }
+
+  #numberOf(refusal: RecordRefusal): number {
+    const { length } = this.refusals;
+    const last = this.refusals[length - 1];
+    if (last?.reason === refusal.reason && last.status === refusal.status) return length;
+    const key = `${refusal.status} ${refusal.reason}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    this.#numbers.set(key, length + 1);
+    return this.refusals.push(refusal);
+  }
 }
 
 /** The outcome of a push whose accepted rows are stored. */
@@ -80,13 +117,12 @@ export function recordsResponse(decoded: DoorPush | BulkPush, stored?: StoredPus
   const { records, next } = decoded;
   const answer = stored === undefined ? ({ status: 204 } as const) : pushResponse(stored);
   const isComplete = stored === undefined || answer.status === 204;
-  const refused = [
-    ...decoded.refused.map((one) => ({ ...one, status: badRequest })),
-    ...(isComplete ? [] : refusedRows(decoded, stored)),
-  ].sort((a, b) => a.record - b.record);
   const actions = "actions" in decoded ? decoded.actions : undefined;
-  const report = { records, refused, next, actions };
-  if (refused.length === 0) return { ...answer, report };
+  const report = new RecordReport({ records, next, actions });
+  for (const { record, reason } of decoded.refused)
+    report.refuse(record, { status: badRequest, reason });
+  if (!isComplete) refuseRows(report, decoded, stored);
+  if (report.refused === 0) return { ...answer, report };
   const status = answer.status === 204 ? badRequest : answer.status;
   return { ...answer, status, text: new RefusedRecords(report).text, report };
 }
@@ -100,18 +136,23 @@ export class RefusedRecords {
   #refused = 0;
   readonly #reasons = new Map<string, number>();
 
-  constructor(report?: Pick<RecordReport, "records" | "refused">) {
+  constructor(report?: RecordReport) {
     if (report !== undefined) this.add(report);
   }
 
   /** Adds the next piece of the body. */
-  add({ records, refused }: Pick<RecordReport, "records" | "refused">): void {
-    for (const { record, reason } of refused) {
+  add(report: RecordReport): void {
+    const seen = new Set<number>();
+    for (let record = 0; record < report.records && seen.size < report.refusals.length; record++) {
+      const at = report.refusalOf(record);
+      if (at < 0 || seen.has(at)) continue;
       if (this.#reasons.size === maxReasonsTold) break;
+      seen.add(at);
+      const { reason } = report.refusals[at] as RecordRefusal;
       if (!this.#reasons.has(reason)) this.#reasons.set(reason, this.#records + record + 1);
     }
-    this.#records += records;
-    this.#refused += refused.length;
+    this.#records += report.records;
+    this.#refused += report.refused;
   }
 
   /** Names the first record of each reason, counted from 1; empty when none was refused. */
@@ -126,29 +167,28 @@ export class RefusedRecords {
 const badRequest = 400;
 
 /**
- * The records whose rows were refused: by validation one by one, and by ingesters all that are left, because those refuse
+ * Refuses the records whose rows were refused: by validation one by one, and by ingesters all that are left, because those refuse
  * streams and do not name rows. Rows that an agent sends again count once.
  */
-function refusedRows(
+function refuseRows(
+  report: RecordReport,
   { recordOfRow }: DoorPush,
   { validated, refusals }: StoredPush,
-): RefusedOutcome[] {
+): void {
   const { dropped, dropReasons = [] } = validated;
   const kinds = [...validated.refusals.kinds, ...validated.blocked.kinds];
-  const textOf = new Map<string, string>(kinds.map(({ reason, message }) => [reason, message]));
-  const outcomes: RefusedOutcome[] = [];
+  const ofReason = new Map<string, RecordRefusal>(
+    kinds.map(({ reason, message }) => [reason, { status: badRequest, reason: message }]),
+  );
   const [worst] = refusals.toSorted((a, b) => b.status - a.status);
+  const ofIngester = worst && { status: worst.status, reason: worst.message };
   let cut = 0;
   for (let row = 0; row < recordOfRow.length; row++) {
-    const record = recordOfRow[row]!;
-    if (dropped[cut] === row) {
-      const reason = dropReasons[cut++] ?? "";
-      outcomes.push({ record, status: badRequest, reason: textOf.get(reason) ?? reason });
-    } else if (worst !== undefined) {
-      outcomes.push({ record, status: worst.status, reason: worst.message });
-    }
+    const reason = dropped[cut] === row ? (dropReasons[cut++] ?? "") : undefined;
+    const refusal =
+      reason === undefined ? ofIngester : (ofReason.get(reason) ?? { status: badRequest, reason });
+    if (refusal !== undefined) report.refuse(recordOfRow[row]!, refusal);
   }
-  return outcomes;
 }
 
 /** The refusals of validation in the form of an ingester's. */

@@ -1,5 +1,4 @@
 import { compactionJobs } from "@skald/compactor/jobs";
-import type { RawPush } from "@skald/kernels";
 import type { ImportJob } from "@skald/loki-store";
 import { type DoorBody, decodeBody, decodeDoor, type PushBody } from "@skald/push";
 import type { RuleJobName } from "@skald/ruler/jobs";
@@ -51,7 +50,7 @@ serveJobs({
   },
   decode_records: ({ input, maxBytes }: DecodeRecordsJob): JobResult => {
     const records = decodeDoor(input, maxBytes);
-    return { value: records, transfer: buffersOf(records.push) };
+    return { value: records, transfer: buffersOf({ ...records, ...records.push }) };
   },
   read_rule_group: ruleJob("read_rule_group"),
   read_rule_groups: ruleJob("read_rule_groups"),
@@ -62,8 +61,8 @@ serveJobs({
 });
 
 /** The buffers of a push, which are moved instead of copied; each is named once. */
-function buffersOf(push: RawPush): ArrayBuffer[] {
-  const buffers = Object.values(push).flatMap((column) =>
+function buffersOf(columns: object): ArrayBuffer[] {
+  const buffers = Object.values(columns).flatMap((column) =>
     ArrayBuffer.isView(column) ? [column.buffer] : [],
   );
   return [...new Set(buffers)].filter((buffer) => buffer instanceof ArrayBuffer);

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
+import { RecordReport } from "../push-response.js";
 import { bulkAnswer } from "./answers.js";
+
+const reportOf = (records: number, actions?: Uint8Array) =>
+  new RecordReport({ records, actions, next: { read: 0, skip: 0, within: "" } });
 
 describe("the answer to a bulk", () => {
   it("is written in steps, and names each action with its outcome", () => {
@@ -8,14 +12,11 @@ describe("the answer to a bulk", () => {
     const reasonOf = (record: number) => (record % 2 === 0 ? 'a "limit"' : `broken at ${record} é`);
     const statusOf = (record: number) => (record % 2 === 0 ? 429 : 400);
     const all = Array.from({ length: records }, (_, record) => record);
-    const refused = all
-      .filter(isRefused)
-      .map((record) => ({ record, status: statusOf(record), reason: reasonOf(record) }));
     const actions = Uint8Array.from(all, (record) => record % 2);
-    const { status, body } = bulkAnswer({
-      status: 400,
-      report: { records, refused, actions, next: undefined as never },
-    });
+    const report = reportOf(records, actions);
+    for (const record of all.filter(isRefused))
+      report.refuse(record, { status: statusOf(record), reason: reasonOf(record) });
+    const { status, body } = bulkAnswer({ status: 400, report });
     expect(status).toBe(200);
     const work = body as Generator<void, Uint8Array>;
     let steps = 0;
@@ -34,9 +35,15 @@ describe("the answer to a bulk", () => {
     expect(items).toEqual(outcomes);
   });
 
+  it("keeps one refusal for all records of one reason", () => {
+    const report = reportOf(1000);
+    for (let record = 0; record < 1000; record++)
+      report.refuse(record, { status: 429, reason: `limit ${Math.floor(record / 10) % 2}` });
+    expect([report.refused, report.refusals.length, report.firstRefused]).toEqual([1000, 2, 0]);
+  });
+
   it("may be of no action", () => {
-    const report = { records: 0, refused: [], actions: undefined, next: undefined as never };
-    const { body } = bulkAnswer({ status: 204, report });
+    const { body } = bulkAnswer({ status: 204, report: reportOf(0) });
     const { value } = (body as Generator<void, Uint8Array>).next();
     expect(Buffer.from(value as Uint8Array).toString()).toBe(
       '{"took":0,"errors":false,"items":[]}\n',

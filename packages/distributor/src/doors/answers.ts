@@ -1,5 +1,5 @@
 import { bulkActions } from "@skald/push";
-import type { PushResponse, RecordReport } from "../push-response.js";
+import type { PushResponse, RecordRefusal, RecordReport } from "../push-response.js";
 
 /** What a client of a door gets. */
 export interface DoorAnswer {
@@ -50,10 +50,10 @@ export function bulkAnswer(response: PushResponse): DoorAnswer | LongAnswer {
 
 /** What it answers to one document. */
 export function documentAnswer(response: PushResponse): DoorAnswer {
-  const refused = response.report?.refused[0];
   if (response.report === undefined || response.report.records === 0) return elasticError(response);
-  if (refused !== undefined) {
-    return elasticError({ status: response.status, text: refused.reason });
+  const [refusal] = response.report.refusals;
+  if (refusal !== undefined) {
+    return elasticError({ status: response.status, text: refusal.reason });
   }
   return { status: 201, contentType: json, body: '{"result":"created"}\n' };
 }
@@ -73,8 +73,9 @@ const itemsPerStep = 1024;
 const itemBytes = 32;
 
 /** Writes the items as bytes: a million of them as texts would take this thread for a second. */
-function* bulkItems({ records, refused, actions }: RecordReport): Generator<void, Uint8Array> {
-  const head = Buffer.from(`{"took":0,"errors":${refused.length > 0},"items":[`);
+function* bulkItems(report: RecordReport): Generator<void, Uint8Array> {
+  const { records, actions, refusals } = report;
+  const head = Buffer.from(`{"took":0,"errors":${report.refused > 0},"items":[`);
   const tail = Buffer.from("]}\n");
   let bytes = Buffer.allocUnsafe(head.length + records * itemBytes + tail.length);
   let end = head.copy(bytes);
@@ -86,22 +87,18 @@ function* bulkItems({ records, refused, actions }: RecordReport): Generator<void
     }
     end += part.copy(bytes, end);
   };
-  let next = 0;
-  let known: { readonly status: number; readonly reason: string; readonly end: Buffer } | undefined;
+  const ends: Buffer[] = [];
   for (let record = 0; record < records; record++) {
     if (record > 0) bytes[end++] = comma;
     const action = actions?.[record] ?? 0;
-    const outcome = refused[next];
-    if (outcome?.record !== record) {
+    const refusal = report.refusalOf(record);
+    if (refusal < 0) {
       write(successes[action] as Buffer);
     } else {
-      next++;
       // A limit refuses many records for one reason.
-      const { status, reason } = outcome;
-      if (known?.reason !== reason || known.status !== status)
-        known = { status, reason, end: refusalEnd(status, reason) };
+      ends[refusal] ??= refusalEnd(refusals[refusal] as RecordRefusal);
       write(failures[action] as Buffer);
-      write(known.end);
+      write(ends[refusal]);
     }
     if (record % itemsPerStep === itemsPerStep - 1) yield;
   }
@@ -111,7 +108,7 @@ function* bulkItems({ records, refused, actions }: RecordReport): Generator<void
 
 const failures = bulkActions.map((action) => Buffer.from(`{"${action}":{"status":`));
 
-function refusalEnd(status: number, reason: string): Buffer {
+function refusalEnd({ status, reason }: RecordRefusal): Buffer {
   const type = itemTypes[status] ?? "status_exception";
   return Buffer.from(`${status},"error":{"type":"${type}","reason":${JSON.stringify(reason)}}}}`);
 }
@@ -121,11 +118,11 @@ export function hecAnswer(response: PushResponse): DoorAnswer {
   const { status, text = "", report } = response;
   if (report?.records === 0) return hecResult(400, { text: "No data", code: 5 });
   if (status === stored) return hecResult(200, { text: "Success", code: 0 });
-  const [first] = report?.refused ?? [];
+  const first = report?.firstRefused ?? -1;
   if (status === tooManyRequests || status >= 500) {
     return hecResult(status, { text: `Server is busy: ${text}`, code: 9 });
   }
-  const number = first === undefined ? {} : { "invalid-event-number": first.record };
+  const number = first < 0 ? {} : { "invalid-event-number": first };
   return hecResult(status, { text: `Invalid data format: ${text}`, code: 6, ...number });
 }
 

@@ -43,8 +43,10 @@ export function buildDistributor(parts: Parts, context: ModuleContext): BuiltMod
     },
     decodeRecordsInWorker: (tenant, input, maxBytes, movesBody) => {
       const share = { tenant, actors: [], cost: input.body.length };
-      const job = { input, maxBytes };
-      const transfer = movesBody ? [input.body.buffer as ArrayBuffer] : [];
+      // A message takes along all of the memory that a body is a part of.
+      const body = movesBody ? input.body : new Uint8Array(input.body);
+      const job = { input: { ...input, body }, maxBytes };
+      const transfer = [body.buffer as ArrayBuffer];
       return pool.run<DoorPush>("decode_records", job, { lane: "decode", share, transfer });
     },
     ...(sampler === undefined ? {} : { onStored: (push) => sampler.note(push) }),
