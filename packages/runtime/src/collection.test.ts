@@ -1,5 +1,7 @@
+import { mock } from "node:test";
+import v8 from "node:v8";
 import { describe, expect, it } from "@jest/globals";
-import { collectGarbage, IdleCollection, ownHeap } from "./collection.js";
+import { collectGarbage, IdleCollection, knowsSaving, ownHeap } from "./collection.js";
 
 const mib = 1024 * 1024;
 
@@ -76,6 +78,17 @@ describe("an idle thread", () => {
     heap.garbage = 65;
     look();
     expect(heap.collections).toBe(2);
+  });
+
+  it("tells V8 once that memory shall be saved, and that it need not be, where V8 knows that", () => {
+    const set = mock.method(v8, "setFlagsFromString", () => undefined);
+    const { saveMemory } = ownHeap();
+    for (const isOn of [false, true, true, false]) saveMemory(isOn);
+    const flags = set.mock.calls.map(({ arguments: [flag] }) => flag);
+    set.mock.restore();
+    const told = ["--memory-saver-mode", "--no-memory-saver-mode"];
+    expect(flags).toEqual(knowsSaving(process.versions.node) ? told : []);
+    expect(["20.20.2", "22.12.0", "24.0.1"].map(knowsSaving)).toEqual([false, false, true]);
   });
 
   it("counts what buffers hold", () => {

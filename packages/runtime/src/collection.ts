@@ -69,10 +69,16 @@ export class IdleCollection {
   }
 }
 
+/** V8 complains about a flag that it does not know: the one of Node 20 and 22. */
+export function knowsSaving(nodeVersion: string): boolean {
+  return Number.parseInt(nodeVersion, 10) >= 24;
+}
+
 /** The heap of the thread that calls. */
 export function ownHeap(): WatchedHeap {
   let lastMs = performance.now();
   let lastCpu = process.cpuUsage();
+  let isSaving = false;
   return {
     usedBytes: () => {
       const { used_heap_size, external_memory } = v8.getHeapStatistics();
@@ -86,7 +92,11 @@ export function ownHeap(): WatchedHeap {
       return (user + system) / 1000 / tookMs;
     },
     collect: collectGarbage,
-    saveMemory: (isOn) => v8.setFlagsFromString(`--${isOn ? "" : "no-"}memory-saver-mode`),
+    saveMemory: (isOn) => {
+      if (isOn === isSaving || !knowsSaving(process.versions.node)) return;
+      isSaving = isOn;
+      v8.setFlagsFromString(`--${isOn ? "" : "no-"}memory-saver-mode`);
+    },
   };
 }
 
