@@ -21,7 +21,7 @@ export interface RecordRefusal {
   readonly reason: string;
 }
 
-/** What became of each record of a body. A limit may refuse a million of them for one reason, so they are numbers. */
+/** What became of each record of a body. It has a number for each, because a limit may refuse a million for one reason. */
 export class RecordReport {
   readonly records: number;
   readonly next: NextPiece;

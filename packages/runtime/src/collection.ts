@@ -22,9 +22,9 @@ const savingPeriods = 3;
 const minGarbageBytes = 64 * 1024 * 1024;
 
 /**
- * Gives memory back when a burst of work is over. V8 collects only while something is allocated, so the heap would
- * keep what large requests left for as long as there are only small ones. It collects when half as much was added as there are objects
- * to look at. And V8 keeps the pages that it freed, unless it is told to save memory.
+ * Gives memory back when a burst of work is over. V8 collects only while something is allocated, so the heap would keep what
+ * large requests left as long as only small ones follow. This class collects once the garbage may be half as large as the heap.
+ * V8 also keeps the pages that it freed. This class tells it to return them.
  */
 export class IdleCollection {
   readonly #heap: WatchedHeap;
@@ -100,11 +100,11 @@ export function ownHeap(): WatchedHeap {
   };
 }
 
-/** A thread gives memory back when it has had no job for so long, */
+/** A thread that has had no job for this time gives memory back. */
 const restMs = 1000;
-/** if that is worth it, because it takes 20 to 60 ms, */
+/** It keeps less garbage than this, because a collection takes 20 to 60 ms. */
 const minRestBytes = 8 * 1024 * 1024;
-/** and at once if its last jobs left so much. */
+/** A thread whose jobs left more than this collects at once. */
 const maxGarbageBytes = 64 * 1024 * 1024;
 
 /**

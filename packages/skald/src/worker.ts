@@ -60,7 +60,7 @@ serveJobs({
   }),
 });
 
-/** The buffers of a push, which are moved instead of copied; each is named once. */
+/** The buffers of columns, which are moved instead of copied; each is named once. */
 function buffersOf(columns: object): ArrayBuffer[] {
   const buffers = Object.values(columns).flatMap((column) =>
     ArrayBuffer.isView(column) ? [column.buffer] : [],

@@ -61,9 +61,9 @@ interface NumberedStream {
 const noNumber = -1;
 /** Streams that are numbered between two yields. */
 const streamsPerStep = 64;
-/** Rows of a part of a push that the log gets in columns, */
+/** Rows of a part of a push that the log gets in columns. */
 const sizeOfPart = 16_384;
-/** of which a stream counts as so many, whether it is refused or not. */
+/** Each stream counts as this many rows of a part, refused streams too. */
 const rowsPerStream = 8;
 /** Pairs of a push with more names of metadata count as rows: each name may be a new one. */
 const fewNames = 1024;

@@ -202,8 +202,8 @@ export type ToThread =
   | ({ readonly kind: "answer"; readonly call: number } & Outcome);
 
 /**
- * A message of a thread to its pool: it can take jobs, a job has ended, a job
- * calls a function of the pool's process or gives that call up, or a span has ended.
+ * A message of a thread to its pool: it can take jobs, a job has ended, a job calls a function of the pool's process or
+ * gives that call up, or a span has ended.
  */
 export type FromThread =
   | { readonly kind: "ready" }
