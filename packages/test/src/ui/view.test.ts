@@ -126,6 +126,28 @@ describe("the chart of lines over time", () => {
     await untilCount(page, "of 1,000");
   });
 
+  inBrowser("zooms out by a double click while counts are on their way", url, async (page) => {
+    await open(page, '{app="web"}');
+    await untilCount(page, "of 1,000");
+    const chart = page.getByRole("img", { name: /lines, most at/ });
+    const box = (await chart.boundingBox())!;
+    const [x, y] = [box.x + box.width * 0.7, box.y + box.height / 2];
+    let letCountsCome = () => {};
+    const held = new Promise<void>((resolve) => {
+      letCountsCome = resolve;
+    });
+    await page.route(/query_range\?query=sum/, (one) => held.then(() => one.continue()));
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + box.width / 10, y, { steps: 5 });
+    await page.mouse.up();
+    await untilCount(page, /of [1-9]\d\d?$/);
+    expect(await chart.count()).toBe(0);
+    await page.mouse.dblclick(x, y);
+    letCountsCome();
+    await untilCount(page, "of 1,000");
+  });
+
   inBrowser("hides a level in list and chart, or filters by it", url, async (page) => {
     await open(page, '{app="web"}');
     const level = page

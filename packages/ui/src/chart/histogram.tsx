@@ -14,7 +14,8 @@ export interface HistogramData {
 }
 
 interface HistogramProps {
-  readonly data: HistogramData;
+  /** Undefined while the counts are on their way: what stays takes a click then, too. */
+  readonly data: HistogramData | undefined;
   readonly hidden: ReadonlySet<Level>;
   readonly zone: Zone;
   /** The part that the list covers, ms; undefined where it covers nothing. */
@@ -42,9 +43,9 @@ export function Histogram(props: HistogramProps) {
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
-    if (canvas.current !== null && width.value > 0) draw(canvas.current, props);
+    if (canvas.current !== null && width.value > 0) draw(canvas.current, data, props);
   }, [data, props.hidden, props.covered?.join(), zone, props.theme, width.value]);
-  const { buckets } = data;
+  const buckets = data?.buckets ?? 0;
   const bucketAt = (event: PointerEvent) => {
     const area = canvas.current!.getBoundingClientRect();
     const share = (event.clientX - area.left - box.left) / (area.width - box.left - box.right);
@@ -59,14 +60,15 @@ export function Histogram(props: HistogramProps) {
     ];
     const dragged = dragFrom.value >= 0 && to - from > 1;
     dragFrom.value = -1;
-    if (dragged) onZoom(data.fromMs + from * data.stepMs, data.fromMs + to * data.stepMs);
+    if (data !== undefined && dragged)
+      onZoom(data.fromMs + from * data.stepMs, data.fromMs + to * data.stepMs);
   };
   return (
     <div class="histogram">
       <canvas
         ref={canvas}
-        role="img"
-        aria-label={sentence(data, zone)}
+        role={data && "img"}
+        aria-label={data && sentence(data, zone)}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           dragFrom.value = over.value = bucketAt(event);
@@ -78,7 +80,7 @@ export function Histogram(props: HistogramProps) {
         }}
         onDblClick={onZoomOut}
       />
-      {dragFrom.value >= 0 && over.value !== dragFrom.value && (
+      {data !== undefined && dragFrom.value >= 0 && over.value !== dragFrom.value && (
         <div
           class="brush"
           style={{
@@ -87,7 +89,7 @@ export function Histogram(props: HistogramProps) {
           }}
         />
       )}
-      {over.value >= 0 && (
+      {data !== undefined && over.value >= 0 && (
         <Tip {...{ data, zone }} bucket={over.value} x={xOf(over.value)} width={width.value} />
       )}
     </div>
@@ -125,14 +127,17 @@ function sentence(data: HistogramData, zone: Zone): string {
   return `${formatWhole(data.total)} lines, most at ${formatTime(at, zone, "s").slice(11, 16)}, ${formatWhole(errors)} errors`;
 }
 
-function draw(canvas: HTMLCanvasElement, props: HistogramProps): void {
-  const { data, hidden, zone, covered } = props;
+function draw(
+  canvas: HTMLCanvasElement,
+  data: HistogramData | undefined,
+  { hidden, zone, covered }: HistogramProps,
+): void {
   const width = canvas.clientWidth;
   const density = devicePixelRatio || 1;
   canvas.width = width * density;
   canvas.height = box.height * density;
   const pen = canvas.getContext("2d");
-  if (pen === null) return;
+  if (pen === null || data === undefined) return;
   pen.scale(density, density);
   const look = getComputedStyle(canvas);
   const color = (name: string) => look.getPropertyValue(name).trim();

@@ -147,11 +147,9 @@ function Lines() {
 }
 
 function Chart() {
-  const data = histogram.value;
-  if (data === undefined) return <div class="histogram" />;
   return (
     <Histogram
-      data={data}
+      data={histogram.value}
       hidden={hidden.value}
       zone={zone.value}
       theme={theme.value}
