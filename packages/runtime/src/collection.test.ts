@@ -25,22 +25,45 @@ function heapOf(live: number, garbage = 0) {
 describe("an idle thread", () => {
   it("frees what a burst of work has left, once that is over", () => {
     const { heap, look } = heapOf(50, 300);
-    heap.busy = 0.9;
+    heap.busy = 2;
     look();
     expect(heap.garbage).toBe(300);
+    for (let second = 0; second < 20; second++) look();
     heap.busy = 0.1;
-    look();
-    expect(heap.garbage).toBe(0);
+    let seconds = 0;
+    for (; heap.garbage > 0; seconds++) look();
+    expect(seconds).toBe(14);
+  });
+
+  it("collects neither beside work of some seconds nor beside work that has just begun", () => {
+    const { heap, look } = heapOf(50);
+    const left = [0.4, 2, 2, 2, 0.4].map((busy) => {
+      heap.garbage = 300;
+      heap.busy = busy;
+      look();
+      return heap.garbage;
+    });
+    expect(left).toEqual([0, 300, 300, 300, 300]);
   });
 
   it("saves memory for half a minute then", () => {
     const { heap, look } = heapOf(50);
-    const seen = [0, 0.9, 0.1, 0.1, 0.1, 0.1, 0.9].map((busy) => {
+    const savingSeconds = (seconds: number, busy: number) => {
       heap.busy = busy;
-      look();
-      return heap.isSaving;
-    });
-    expect(seen).toEqual([false, false, true, true, true, false, false]);
+      let saving = 0;
+      for (let second = 0; second < seconds; second++) {
+        look();
+        if (heap.isSaving) saving++;
+      }
+      return saving;
+    };
+    expect(savingSeconds(60, 0.1)).toBe(0);
+    expect(savingSeconds(60, 2)).toBe(0);
+    expect(savingSeconds(60, 0.1)).toBe(30);
+    expect(savingSeconds(60, 2)).toBe(0);
+    savingSeconds(20, 0.1);
+    expect(heap.isSaving).toBe(true);
+    expect(savingSeconds(60, 2)).toBeLessThan(5);
   });
 
   it("leaves a heap alone that is not much larger than after the last time", () => {

@@ -13,11 +13,13 @@ export interface WatchedHeap {
   readonly saveMemory: (isOn: boolean) => void;
 }
 
-const periodMs = 10_000;
-/** A process that is busier collects by itself. */
+const periodMs = 1000;
+/** A process that is busier collects by itself: in the last second, or on average. */
 const maxBusyCores = 1 / 2;
+/** Seconds that the average goes back, as one of a decay. */
+const averageSeconds = 10;
 /** V8 looks every eight seconds whether there is memory to give back, and collects in steps, twice. */
-const savingPeriods = 3;
+const savingSeconds = 30;
 /** A collection stops the thread for some tens of milliseconds, so the garbage must be worth it. */
 const minGarbageBytes = 64 * 1024 * 1024;
 
@@ -30,8 +32,9 @@ export class IdleCollection {
   readonly #heap: WatchedHeap;
   /** What the last collection left, or what V8 has left since. */
   #keptBytes = 0;
-  /** Periods since the process was busy. */
-  #calmPeriods = savingPeriods;
+  #averageCores = 0;
+  /** Seconds since the process was busy on average. */
+  #calmSeconds = savingSeconds;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(heap: WatchedHeap = ownHeap()) {
@@ -47,22 +50,25 @@ export class IdleCollection {
     this.#heap.saveMemory(false);
   }
 
-  /** Collects if that is due; called every ten seconds. */
+  /** Collects if that is due; called every second. */
   look(): void {
     const { busyCores, saveMemory } = this.#heap;
-    this.#calmPeriods = busyCores() > maxBusyCores ? 0 : this.#calmPeriods + 1;
-    const isCalm = this.#calmPeriods > 0;
-    saveMemory(isCalm && this.#calmPeriods <= savingPeriods);
-    this.#collect(isCalm);
+    const cores = busyCores();
+    this.#averageCores += (cores - this.#averageCores) / averageSeconds;
+    this.#calmSeconds = this.#averageCores > maxBusyCores ? 0 : this.#calmSeconds + 1;
+    const isCalm = this.#calmSeconds > 0;
+    saveMemory(isCalm && this.#calmSeconds <= savingSeconds);
+    // Who has just begun to work would wait for the collection.
+    if (isCalm && cores <= maxBusyCores) this.#collect();
   }
 
-  #collect(mayCollect: boolean): void {
+  #collect(): void {
     const { usedBytes, collect } = this.#heap;
     const { objects, buffers } = usedBytes();
     const bytes = objects + buffers;
     this.#keptBytes = Math.min(this.#keptBytes, bytes);
     const minBytes = Math.max(objects / 2, minGarbageBytes);
-    if (!mayCollect || bytes - this.#keptBytes < minBytes) return;
+    if (bytes - this.#keptBytes < minBytes) return;
     collect();
     const left = usedBytes();
     this.#keptBytes = left.objects + left.buffers;

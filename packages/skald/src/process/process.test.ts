@@ -24,7 +24,7 @@ it("collects the garbage of the main thread as long as it runs", async () => {
   mock.timers.enable({ apis: ["setInterval"] });
   try {
     const process = await startProcess([]);
-    mock.timers.tick(10_000);
+    mock.timers.tick(1000);
     expect(look.mock.callCount()).toBe(1);
     await process.stop();
     mock.timers.tick(60_000);
