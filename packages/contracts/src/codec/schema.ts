@@ -68,7 +68,7 @@ export const messages = {
   LogExpr: { matchers: [1, "Matcher", "repeated"], stages: [2, "Stage", "repeated"] },
   Unwrap: { label: [1, "string"], conversion: [2, "string"], filters: [3, "LabelFilter", "repeated"] },
   LogPlan: { log: [1, "LogExpr"], fromNs: [2, "int64"], toNs: [3, "int64"], shard: [4, "Shard", "optional"], limit: [5, "double"], direction: [6, "string"], intervalNs: [7, "int64"], nowNs: [8, "int64"], maxLineBytes: [9, "double", "optional"], scanBytes: [10, "double", "optional"] },
-  LeafPlan: { id: [1, "uint"], matchers: [2, "Matcher", "repeated"], stages: [3, "Stage", "repeated"], unwrap: [4, "Unwrap", "optional"], mode: [5, "string"], functions: [6, "RangeFunction", "repeated"], windows: [7, "Windows"], grouping: [8, "Grouping", "optional"], extract: [9, "string"], fromNs: [10, "int64"], toNs: [11, "int64"], shard: [12, "Shard", "optional"], nowNs: [13, "int64"], maxSeries: [14, "double"], maxCells: [15, "double"] },
+  LeafPlan: { id: [1, "uint"], matchers: [2, "Matcher", "repeated"], stages: [3, "Stage", "repeated"], unwrap: [4, "Unwrap", "optional"], mode: [5, "string"], functions: [6, "RangeFunction", "repeated"], windows: [7, "Windows"], grouping: [8, "Grouping", "optional"], extract: [9, "string"], fromNs: [10, "int64"], toNs: [11, "int64"], shard: [12, "Shard", "optional"], nowNs: [13, "int64"], maxSeries: [14, "double"], maxCells: [15, "double"], labelsRead: [16, "TextList", "optional"] },
   RangeFunction: { op: [1, "string"], parameter: [2, "double", "optional"] },
   ScanPlan: { oneof: { log: [1, "LogPlan"], leaf: [2, "LeafPlan"] } },
   Plan: { oneof: { log: [1, "LogPlan"], metric: [2, "MetricPlan"] } },

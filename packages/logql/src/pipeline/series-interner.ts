@@ -67,7 +67,8 @@ export class SeriesInterner implements SeriesTable {
     if (series === undefined) throw new RangeError(`no series ${id}`);
     if ("labels" in series) return series;
     const made = this.#make(series);
-    this.#series[id] = made;
+    // A scan of a leaf asks once for the series of an id.
+    if (this.#isLog) this.#series[id] = made;
     return made;
   }
 

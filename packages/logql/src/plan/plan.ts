@@ -113,6 +113,8 @@ export interface LeafPlan {
   readonly windows: Windows;
   /** Labels of the result: the grouping of the range aggregation or of the vector aggregation pushed into it. */
   readonly grouping?: Grouping;
+  /** Labels that are read of the result, where others only tell series apart: a hash stands for these. Absent: all are read. */
+  readonly labelsRead?: readonly string[];
   /**
    * `needed`: parsers may skip what neither the grouping nor a stage uses, malformed lines included. `all`:
    * every label counts, because a malformed line must fail the query.

@@ -43,6 +43,36 @@ describe("planQuery", () => {
     expect(made.leaves[0]?.extract).toBe(extract);
   });
 
+  const of = '{a="b", c="d"} | json';
+
+  it.each([
+    ["of by", `avg by (a, b) (rate(${of}[1s]))`, ["a", "b"]],
+    ["none", `count(count_over_time(${of}[1s]))`, []],
+    ["behind a comparison with a number", `max by (a) (2 * rate(${of}[1s]) > 1)`, ["a"]],
+    [
+      "of two aggregations",
+      `avg by (a) (rate(${of}[1s])) / avg by (b) (rate(${of}[1s]))`,
+      ["a", "b"],
+    ],
+    ["all: of without", `avg without (a) (rate(${of}[1s]))`, undefined],
+    ["all: of the best", `topk by (a) (1, rate(${of}[1s]))`, undefined],
+    ["all: in order", `avg by (a) (sort(rate(${of}[1s])))`, undefined],
+    ["all: compared", `avg by (a) (rate(${of}[1s]) / rate(${of}[1s]))`, undefined],
+    [
+      "all: replaced",
+      `avg by (a) (label_replace(rate(${of}[1s]), "a", "$1", "b", "(.*)"))`,
+      undefined,
+    ],
+    ["all: also in the answer", `rate(${of}[1s]) / avg by (a) (rate(${of}[1s]))`, undefined],
+    [
+      "all: grouped already",
+      `avg by (a) (max_over_time(${of} | unwrap v [1s]) by (a, b))`,
+      undefined,
+    ],
+  ])("knows which labels are read: %s", (_, query, read) => {
+    expect(plan(query).leaves.map(({ labelsRead }) => labelsRead)).toEqual([read]);
+  });
+
   it("has the points from start to end, and the rows of their windows", () => {
     const { points, leaves } = plan('rate({a="b"}[1s] offset 2s)');
     expect(points).toEqual({ startNs: 1000n, stepNs: 100n, count: 10 });
@@ -68,8 +98,6 @@ describe("planQuery", () => {
     const { points, instant } = plan('rate({a="b"}[1s])', { stepNs: 0n });
     expect([points, instant]).toEqual([{ startNs: 1950n, stepNs: 0n, count: 1 }, true]);
   });
-
-  const of = '{a="b", c="d"} | json';
 
   it.each([
     ["the same twice", `sum(rate(${of}[1s])) / sum(rate(${of}[1s]))`, ["rate"]],

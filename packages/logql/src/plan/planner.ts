@@ -9,6 +9,7 @@ import {
   rangeFacts,
   type Stage,
   type VectorAggregation,
+  vectorKinds,
 } from "../syntax/ast.js";
 import { defaultQueryLimits, type QueryLimits } from "./budget.js";
 import {
@@ -68,21 +69,24 @@ class MetricPlanner {
     this.#nowNs = params.nowNs ?? params.endNs;
   }
 
-  /** `isAnswer`: the answer has the series of the node, maybe under other labels. */
-  node(expr: MetricExpr, isAnswer: boolean): PlanNode {
+  /** `isAnswer`: the answer has the series of the node, maybe under other labels. `read`: see `labelsRead` of LeafPlan. */
+  node(expr: MetricExpr, isAnswer: boolean, read?: readonly string[]): PlanNode {
     switch (expr.kind) {
       case "literal":
       case "vector":
         return expr;
       case "range_aggregation":
-        return this.#leaf(expr, { grouping: expr.grouping, sumAbove: false }, isAnswer);
+        return this.#leaf(expr, { grouping: expr.grouping, sumAbove: false, read }, isAnswer);
       case "vector_aggregation":
         return this.#vectorAggregation(expr, isAnswer);
       case "label_replace":
         return { ...expr, inner: this.node(expr.inner, isAnswer) };
       case "binary": {
-        const left = this.node(expr.left, false);
-        return { ...expr, left, right: this.node(expr.right, false) };
+        // Labels of both sides are compared, unless one is a number.
+        const isNumber = expr.left.kind === "literal" || expr.right.kind === "literal";
+        const readHere = isNumber ? read : undefined;
+        const left = this.node(expr.left, false, readHere);
+        return { ...expr, left, right: this.node(expr.right, false, readHere) };
       }
     }
   }
@@ -95,15 +99,13 @@ class MetricPlanner {
       const grouping = expr.grouping ?? { without: false, labels: [] };
       return this.#leaf(inner, { grouping, sumAbove: expr.op === "sum" }, isAnswer);
     }
-    const keepsSeries = expr.op === "sort" || expr.op === "sort_desc";
-    return { ...expr, inner: this.node(inner, keepsSeries && isAnswer) };
+    const kind = vectorKinds[expr.op];
+    const { without, labels } = expr.grouping ?? { without: false, labels: [] };
+    const read = kind === "reduces" && !without ? labels : undefined;
+    return { ...expr, inner: this.node(inner, kind === "sorts" && isAnswer, read) };
   }
 
-  #leaf(
-    expr: RangeAggregation,
-    above: { grouping: Grouping | undefined; sumAbove: boolean },
-    isAnswer: boolean,
-  ): PlanNode {
+  #leaf(expr: RangeAggregation, above: Above, isAnswer: boolean): PlanNode {
     // A scan stops as soon as the answer has too many series; series that are aggregated or compared first only take memory.
     const limited = isAnswer && this.#limits.onTooManySeries === "fail";
     const { startNs, stepNs, count } = this.points;
@@ -119,7 +121,10 @@ class MetricPlanner {
     const key = scanKey(scan);
     const id = this.#known.get(key) ?? this.leaves.length;
     this.#known.set(key, id);
-    const { functions = [], mode = scan.mode } = this.leaves[id] ?? {};
+    const other = this.leaves[id];
+    const { functions = [], mode = scan.mode } = other ?? {};
+    const read = scan.grouping === undefined ? above.read : undefined;
+    const labelsRead = other === undefined ? read : allRead(other.labelsRead, read);
     const { op, parameter } = expr;
     const known = functions.findIndex((one) => one.op === op && one.parameter === parameter);
     const added = { op, ...(parameter !== undefined && { parameter }) };
@@ -127,14 +132,26 @@ class MetricPlanner {
       ...scan,
       id,
       mode: mode === "count" ? scan.mode : mode,
+      ...(labelsRead !== undefined && { labelsRead }),
       functions: known >= 0 ? functions : [...functions, added],
     };
     return { kind: "leaf", leaf: id, function: known >= 0 ? known : functions.length };
   }
 }
 
+/** What the node above a leaf wants of it. */
+interface Above {
+  readonly grouping: Grouping | undefined;
+  readonly sumAbove: boolean;
+  readonly read?: readonly string[] | undefined;
+}
+
 /** A leaf without what tells it apart from others of the same scan. */
-type Scan = Omit<LeafPlan, "id" | "functions">;
+type Scan = Omit<LeafPlan, "id" | "functions" | "labelsRead">;
+
+function allRead(one: readonly string[] | undefined, other: readonly string[] | undefined) {
+  return one && other && [...new Set([...one, ...other])];
+}
 
 /** Equal for scans that can be one: they keep the same of the same rows. Bytes are kept with the number of rows. */
 function scanKey({ matchers, mode, grouping, ...rest }: Scan): string {
@@ -157,7 +174,7 @@ function isPushedDown(outer: VectorAggregation, inner: RangeAggregation): boolea
 
 function scanOf(
   expr: RangeAggregation,
-  above: { grouping: Grouping | undefined; sumAbove: boolean },
+  above: Above,
   windows: Windows,
   bounds: { fromNs: bigint; maxSeries: number; maxCells: number; nowNs: bigint },
 ): Scan {

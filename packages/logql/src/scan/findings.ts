@@ -40,10 +40,11 @@ export function findingsKey(plan: LeafPlan | LogPlan): string | undefined {
     const isKept = filters.length > 0 && !filters.some((stage) => factsOf(stage).hasTemplate);
     return isKept ? JSON.stringify(filters.map(printStage)) : undefined;
   }
-  const { stages, unwrap, grouping, extract, mode } = plan;
+  const { stages, unwrap, grouping, labelsRead, extract, mode } = plan;
   if (mode === "bytes" || stages.some((stage) => factsOf(stage).hasTemplate)) return undefined;
   const filters = unwrap?.filters.map(printLabelFilter);
-  return JSON.stringify([stages.map(printStage), { ...unwrap, filters }, grouping, extract]);
+  const series = [grouping, labelsRead, extract];
+  return JSON.stringify([stages.map(printStage), { ...unwrap, filters }, ...series]);
 }
 
 /** Scans that read fewer blocks leave nothing: they are fast anyway. */

@@ -64,6 +64,17 @@ function answer(leaf: LeafPlan, ...partials: MetricPartial[]): string[] {
 }
 
 describe("a metric scan", () => {
+  it("keeps labels that nobody reads as a hash", () => {
+    const leaf = leafOf('avg by (pod) (count_over_time({app="a"} | json [1m]))');
+    const line = (id: number) => `{"id": "${"x".repeat(1000)}${id}", "pod": "p${id % 2}"}`;
+    const rows = [1, 2, 3, 4, 4].map((id, i) => rowAt(i + 1, { line: line(id) }));
+    const { labels, count } = scanBlocks(leaf, makeBlock(rows));
+    expect(labels.map(({ names }) => names)).toEqual(Array(4).fill(["", "pod"]));
+    expect(labels.map(({ values }) => values[1])).toEqual(["p1", "p0", "p1", "p0"]);
+    expect(new Set(labels.map(({ values }) => values[0])).size).toBe(4);
+    expect([...count]).toEqual([1, 1, 1, 2]);
+  });
+
   it("counts a block inside one bucket without a column", () => {
     const leaf = leafOf('sum by (app) (count_over_time({app="a"}[1m]))');
     const memory = headerOnly(makeBlock([rowAt(1), rowAt(30), rowAt(60)]));

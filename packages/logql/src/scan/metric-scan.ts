@@ -120,7 +120,7 @@ class LeafScan implements MetricScan {
     this.#leaf = leaf;
     this.#check = check;
     this.#grid = new WindowGrid(leaf);
-    this.#index = new SeriesIndex(leaf.maxSeries);
+    this.#index = new SeriesIndex(leaf);
     this.#cells = new CellTable(leaf.mode, leaf.maxCells);
     this.#samples = new SampleColumns(leaf.maxCells, wantsTimes(leaf));
     this.#pipeline = new PipelineSeries(leaf, this.#index, check);

@@ -162,7 +162,7 @@ export function combineMetricPartials(
   if (partials.length === 1 && first !== undefined) return first;
   const { mode } = leaf;
   if (mode === "samples") return combineSamples(leaf, partials, budget);
-  const index = new SeriesIndex(leaf.maxSeries);
+  const index = new SeriesIndex(leaf);
   const cells = new CellTable(mode, leaf.maxCells);
   const join = joinCell[mode];
   for (const partial of partials) {
@@ -185,7 +185,7 @@ function combineSamples(
   partials: readonly MetricPartial[],
   budget: Budget,
 ): MetricPartial {
-  const index = new SeriesIndex(leaf.maxSeries);
+  const index = new SeriesIndex(leaf);
   const cells = new CellTable(leaf.mode, leaf.maxCells);
   let total = 0;
   const seriesOf = partials.map(({ labels, start, bucket }) =>

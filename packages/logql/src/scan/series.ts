@@ -22,18 +22,23 @@ import { tooManySeries } from "../plan/budget.js";
 import type { LeafPlan } from "../plan/plan.js";
 import type { Grouping } from "../syntax/ast.js";
 import type { StreamLabels } from "./block-selection.js";
+import { shortenTo } from "./short-labels.js";
 
 /** The series of a leaf: label sets numbered from 0 in order of appearance. */
 export class SeriesIndex {
   readonly labels: Labels[] = [];
   readonly #byKey = new Map<string, number>();
   readonly #maxSeries: number;
+  readonly #shorten: (all: Labels) => Labels;
 
-  constructor(maxSeries: number) {
+  /** `labelsRead`: see LeafPlan. */
+  constructor({ maxSeries, labelsRead }: Pick<LeafPlan, "maxSeries" | "labelsRead">) {
     this.#maxSeries = maxSeries;
+    this.#shorten = labelsRead === undefined ? (all) => all : shortenTo(labelsRead);
   }
 
-  find(labels: Labels): number {
+  find(all: Labels): number {
+    const labels = this.#shorten(all);
     const key = keyOfLabels(labels);
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;

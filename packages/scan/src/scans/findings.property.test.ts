@@ -42,6 +42,7 @@ const queries = [
   'first_over_time({app=~".+"} | logfmt | unwrap n | __error__="" [100ms]) by (app)',
   'quantile_over_time(0.9, {app=~".+"} | logfmt | unwrap n | __error__="" [100ms]) by (app)',
   'count_over_time({app=~".+"} |= "status=5000" [100ms])',
+  'avg by (app) (sum_over_time({app=~".+"} | logfmt | unwrap n | __error__="" [100ms]))',
   'sum by (app) (rate_counter({app=~".+"} | logfmt | unwrap n | __error__="" [100ms]))',
 ];
 const unkept = [
@@ -194,6 +195,13 @@ describe("a log query whose stages ran over the blocks before", () => {
     expect(made).toHaveLength(1);
     expect(keyOf(`${rare} | line_format "{{.n}}"`)).toBe(keyOf(rare));
     expect(keyOf(`${rare} |= "x"`)).not.toBe(keyOf(rare));
+  });
+
+  it("is not shared by aggregations that read other labels", () => {
+    const keyOf = (outer: string) =>
+      findingsKey(leafOf(`${outer} (rate({app="a"} | logfmt [100ms]))`, { from: 0, to: ms }));
+    expect(new Set(["avg", "avg by (app)", "avg by (n)", "sort"].map(keyOf)).size).toBe(4);
+    expect(keyOf("max by (n)")).toBe(keyOf("avg by (n)"));
   });
 
   it.each(unkeptLogs)("%s leaves nothing", (query) => {
