@@ -1,7 +1,7 @@
 import { equalBytes } from "@skald/kernels";
-import { type Batch, type BatchStream, fnv1aBytes } from "@skald/model";
+import { type Batch, type BatchStream, fnv1aBytes, lowerBound } from "@skald/model";
 import type { HeadBlock } from "@skald/storage";
-import type { RunChains } from "./run-chains.js";
+import { type RunChains, rowsOfRun } from "./run-chains.js";
 
 /** The rows of a head, and the streams whose rows are hashed. */
 interface HashedRows {
@@ -10,18 +10,38 @@ interface HashedRows {
   readonly hashed: Map<number, HashedStream>;
 }
 
-/** Steps of a search for one stream of one push before its rows are hashed instead. */
+/** Steps, of about 8 ns, of a search for one stream of one push before its rows are hashed instead. */
 const maxSteps = 20_000;
+/** A row adds steps: it may take about as long as a lookup among hashed rows, a µs and a ns for each byte. */
+const stepsOfRow = 128;
+const bytesOfStep = 8;
+const stepsOf = { look: 1 / 4, firstLook: 8, bisect: 8, compare: 8 } as const;
+const rowsOfStep = 8;
+
+/** A run of the stream, as a search looks at it. */
+interface SearchedRun {
+  readonly run: number;
+  readonly block: HeadBlock;
+  readonly from: number;
+  readonly to: number;
+  /** See `fallsOf` of RunChains; null until somebody asked. */
+  falls: readonly number[] | undefined | null;
+}
 
 /**
  * Finds rows of a batch that a head has already. It looks back through the runs of the stream that reach the time of the
- * row, which is the last run for rows in order. Where that takes long (rows far out of order, many equal times), it hashes
- * all rows of the stream once, and from then on each row costs a lookup.
+ * row, which is the last run for rows in order. Where that takes long (many runs in which times fall, many equal times), it
+ * hashes all rows of the stream once, and from then on each row costs a lookup. No row may be appended while it is in use.
  */
 export class HeadDuplicates {
   readonly #head: HashedRows;
   readonly #stream: number;
   readonly #batch: Batch;
+  /** The runs that were looked at, newest first. */
+  readonly #runs: SearchedRun[] = [];
+  /** Of each of them its earliest and latest time, and the latest time of all runs before it. */
+  readonly #bounds: number[] = [];
+  #hashed: HashedStream | undefined;
   #stepsLeft = maxSteps;
 
   constructor(head: HashedRows, stream: number, batch: Batch) {
@@ -38,35 +58,75 @@ export class HeadDuplicates {
 
   /** Returns undefined when the search takes too many steps. */
   #search(row: number, time: number): boolean | undefined {
-    const { chains, blocks } = this.#head;
-    for (let run = chains.lastRun(this.#stream); run >= 0; run = chains.runBefore(run)) {
-      if (--this.#stepsLeft < 0) return undefined;
-      const index = chains.blockOf(run);
-      const block = blocks[index] as HeadBlock;
-      const { runMin, runMax, timestamps } = block.columns;
-      const inBlock = run - chains.firstRun(index);
-      if (time >= runMin[inBlock]! && time <= runMax[inBlock]!) {
-        const { from, to } = rowsOfRun(block, inBlock);
-        this.#stepsLeft -= (to - from) >> 3;
-        for (let at = to - 1; at >= from; at--) {
-          if (timestamps[at] !== time) continue;
-          if (equalsHeadRow(this.#batch, row, block, at)) return true;
-          this.#stepsLeft -= 8;
-        }
-      }
-      if (time > chains.maxBefore(run)) return false;
+    this.#stepsLeft += stepsOfRow + this.#batch.lineLength[row]! / bytesOfStep;
+    const runs = this.#runs;
+    const bounds = this.#bounds;
+    for (let at = 0; at < runs.length || this.#takeRun(); at++) {
+      this.#stepsLeft -= stepsOf.look;
+      if (this.#stepsLeft < 0) return undefined;
+      const isWithin = time >= bounds[3 * at]! && time <= bounds[3 * at + 1]!;
+      if (isWithin && this.#isIn(runs[at]!, row, time)) return true;
+      if (time > bounds[3 * at + 2]!) return false;
     }
     return false;
   }
 
-  #lookUp(row: number, time: number): boolean {
-    let index = this.#head.hashed.get(this.#stream);
-    if (index === undefined) {
-      index = new HashedStream(this.#stream);
-      this.#head.hashed.set(this.#stream, index);
+  /** Takes the run before those that were looked at; false when there is none. */
+  #takeRun(): boolean {
+    const { chains, blocks } = this.#head;
+    const after = this.#runs.at(-1);
+    const run = after === undefined ? chains.lastRun(this.#stream) : chains.runBefore(after.run);
+    if (run < 0) return false;
+    this.#stepsLeft -= stepsOf.firstLook;
+    const index = chains.blockOf(run);
+    const block = blocks[index] as HeadBlock;
+    const inBlock = run - chains.firstRun(index);
+    const { runMin, runMax } = block.columns;
+    this.#bounds.push(runMin[inBlock]!, runMax[inBlock]!, chains.maxBefore(run));
+    this.#runs.push({ run, block, ...rowsOfRun(block, inBlock), falls: null });
+    return true;
+  }
+
+  /** Whether a run has a row. */
+  #isIn(run: SearchedRun, row: number, time: number): boolean {
+    const { block, from, to } = run;
+    const { timestamps } = block.columns;
+    if (run.falls === null) run.falls = this.#head.chains.fallsOf(run.run);
+    const { falls } = run;
+    if (falls === undefined) {
+      this.#stepsLeft -= (to - from) / rowsOfStep;
+      for (let at = to - 1; at >= from; at--)
+        if (timestamps[at] === time && this.#isRow(block, at, row)) return true;
+      return false;
     }
+    for (let part = falls.length; part >= 0; part--) {
+      const start = part === 0 ? from : falls[part - 1]!;
+      const end = falls[part] ?? to;
+      if (time < timestamps[start]! || time > timestamps[end - 1]!) continue;
+      this.#stepsLeft -= stepsOf.bisect;
+      let at = lowerBound(timestamps, time, start, end);
+      for (; at < end && timestamps[at] === time; at++)
+        if (this.#isRow(block, at, row)) return true;
+    }
+    return false;
+  }
+
+  #isRow(block: HeadBlock, at: number, row: number): boolean {
+    this.#stepsLeft -= stepsOf.compare;
+    return equalsHeadRow(this.#batch, row, block, at);
+  }
+
+  #lookUp(row: number, time: number): boolean {
+    this.#hashed ??= this.#catchUp();
+    return this.#hashed.has(this.#head, this.#batch, row, time);
+  }
+
+  #catchUp(): HashedStream {
+    const { hashed } = this.#head;
+    const index = hashed.get(this.#stream) ?? new HashedStream(this.#stream);
+    hashed.set(this.#stream, index);
     index.catchUp(this.#head);
-    return index.has(this.#head, this.#batch, row, time);
+    return index;
   }
 }
 
@@ -156,19 +216,21 @@ export class HashedStream {
   catchUp(head: HashedRows): void {
     const { chains, blocks } = head;
     const last = chains.lastRun(this.#stream);
-    let lastEnd = this.#row;
+    const added: { index: number; start: number; to: number }[] = [];
     for (let run = last; run >= 0 && run >= this.#run; run = chains.runBefore(run)) {
       const index = chains.blockOf(run);
+      const { from, to } = rowsOfRun(blocks[index] as HeadBlock, run - chains.firstRun(index));
+      added.push({ index, start: run === this.#run ? this.#row : from, to });
+    }
+    this.#index.reserve(added.reduce((sum, { start, to }) => sum + to - start, 0));
+    for (const { index, start, to } of added) {
       const block = blocks[index] as HeadBlock;
-      const { from, to } = rowsOfRun(block, run - chains.firstRun(index));
-      const start = run === this.#run ? this.#row : from;
       for (let row = start; row < to; row++) {
         this.#index.add(hashHeadRow(block, row), packRow(index, row));
       }
-      if (run === last) lastEnd = to;
     }
     this.#run = last;
-    this.#row = lastEnd;
+    this.#row = added[0]?.to ?? this.#row;
   }
 
   has(head: HashedRows, batch: Batch, row: number, time: number): boolean {
@@ -186,13 +248,6 @@ const rowMask = 0xffff;
 
 function packRow(block: number, row: number): number {
   return (block << rowBits) | row;
-}
-
-/** The rows `[from, to)` of a run of a block. */
-function rowsOfRun(block: HeadBlock, run: number): { from: number; to: number } {
-  const { runStart } = block.columns;
-  const to = run + 1 < block.runCount ? runStart[run + 1]! : block.rowCount;
-  return { from: runStart[run]!, to };
 }
 
 /** Hashes time, line and metadata of a row of a batch; equal rows have equal hashes. */
@@ -266,45 +321,89 @@ function equalsHeadRow(batch: Batch, row: number, block: HeadBlock, at: number):
   return true;
 }
 
-/** Numbers of rows by hash, with open addressing; several rows may have one hash. */
-class RowHashes {
-  #hashes = new Int32Array(64);
-  /** Number plus one, 0 for an empty place. */
-  #numbers = new Int32Array(64);
+/** Open addressing: hashes, and numbers plus one, 0 for an empty place. */
+interface Places {
+  readonly hashes: Int32Array;
+  readonly numbers: Int32Array;
+}
+
+const firstPlaces = 64;
+/** Places of the smaller table that each addition moves. */
+const movedAtOnce = 8;
+
+/**
+ * Numbers of rows by hash; several rows may have one hash. A table that is full is moved to a larger one step by step, because to
+ * move millions of rows at once takes a tenth of a second.
+ */
+export class RowHashes {
+  #places = placesOf(firstPlaces);
   #size = 0;
+  /** The table before, and the place from which on its rows are still to be moved. */
+  #before: Places | undefined;
+  #moved = 0;
 
   add(hash: number, number: number): void {
-    if (2 * this.#size >= this.#numbers.length) this.#grow();
-    this.#put(hash, number + 1);
+    if (2 * this.#size >= this.#places.numbers.length) this.#grow(2 * this.#size);
+    this.#move(movedAtOnce);
+    put(this.#places, hash, number + 1);
     this.#size++;
+  }
+
+  /** Makes room for more rows, so that the table need not grow for them. */
+  reserve(count: number): void {
+    const size = this.#size + count;
+    if (2 * size > this.#places.numbers.length) this.#grow(size);
   }
 
   /** Whether a number with this hash satisfies the test. */
   some(hash: number, test: (number: number) => boolean): boolean {
-    const mask = this.#numbers.length - 1;
-    for (let at = hash & mask; this.#numbers[at] !== 0; at = (at + 1) & mask) {
-      if (this.#hashes[at] === hash && test(this.#numbers[at]! - 1)) return true;
-    }
-    return false;
+    const before = this.#before;
+    return someOf(this.#places, hash, test) || (before !== undefined && someOf(before, hash, test));
   }
 
-  #put(hash: number, number: number): void {
-    const mask = this.#numbers.length - 1;
-    let at = hash & mask;
-    while (this.#numbers[at] !== 0) at = (at + 1) & mask;
-    this.#hashes[at] = hash;
-    this.#numbers[at] = number;
+  #grow(size: number): void {
+    this.#move(Number.POSITIVE_INFINITY);
+    this.#before = this.#places;
+    this.#moved = 0;
+    let length = this.#places.numbers.length;
+    while (length < 2 * size) length *= 2;
+    this.#places = placesOf(length);
   }
 
-  #grow(): void {
-    const hashes = this.#hashes;
-    const numbers = this.#numbers;
-    this.#hashes = new Int32Array(2 * hashes.length);
-    this.#numbers = new Int32Array(2 * numbers.length);
-    for (let i = 0; i < numbers.length; i++) {
-      if (numbers[i] !== 0) this.#put(hashes[i]!, numbers[i]!);
+  #move(count: number): void {
+    if (this.#before === undefined) return;
+    const { hashes, numbers } = this.#before;
+    const to = Math.min(numbers.length, this.#moved + count);
+    for (let at = this.#moved; at < to; at++) {
+      if (numbers[at] !== 0) put(this.#places, hashes[at]!, numbers[at]!);
     }
+    this.#moved = to;
+    if (to === numbers.length) this.#before = undefined;
   }
+}
+
+function placesOf(length: number): Places {
+  return { hashes: new Int32Array(length), numbers: new Int32Array(length) };
+}
+
+function put({ hashes, numbers }: Places, hash: number, number: number): void {
+  const mask = numbers.length - 1;
+  let at = hash & mask;
+  while (numbers[at] !== 0) at = (at + 1) & mask;
+  hashes[at] = hash;
+  numbers[at] = number;
+}
+
+function someOf(
+  { hashes, numbers }: Places,
+  hash: number,
+  test: (number: number) => boolean,
+): boolean {
+  const mask = numbers.length - 1;
+  for (let at = hash & mask; numbers[at] !== 0; at = (at + 1) & mask) {
+    if (hashes[at] === hash && test(numbers[at]! - 1)) return true;
+  }
+  return false;
 }
 
 /** Differs between processes, so that nobody can prepare rows that share a hash. */

@@ -12,6 +12,9 @@ export class RunChains {
   #before = new Int32Array(minRuns);
   #maxBefore = new Float64Array(minRuns);
   #sizeBefore = new Float64Array(minRuns);
+  /** By run: how many of its rows `fallsOf` has looked at; -1 if times fall often. */
+  #looked = new Int32Array(minRuns);
+  readonly #falls = new Map<number, readonly number[]>();
   readonly #blocks: readonly HeadBlock[];
   #count = 0;
   /** First run of each block. */
@@ -51,6 +54,27 @@ export class RunChains {
     return this.#maxBefore[run]!;
   }
 
+  /**
+   * The rows of a run, by their place in its block, that are older than the row before them; undefined when these are many. It looks
+   * at the rows that came since it was asked before.
+   */
+  fallsOf(run: number): readonly number[] | undefined {
+    const looked = this.#looked[run]!;
+    if (looked < 0) return undefined;
+    const index = this.blockOf(run);
+    const block = this.#blocks[index] as HeadBlock;
+    const { timestamps } = block.columns;
+    const { from, to } = rowsOfRun(block, run - this.#blockStart[index]!);
+    const falls = [...(this.#falls.get(run) ?? [])];
+    for (let at = from + Math.max(looked, 1); at < to && falls.length <= maxFalls; at++)
+      if (timestamps[at]! < timestamps[at - 1]!) falls.push(at);
+    const areMany = falls.length > maxFalls;
+    this.#looked[run] = areMany ? -1 : to - from;
+    if (areMany) this.#falls.delete(run);
+    else if (falls.length > 0) this.#falls.set(run, falls);
+    return areMany ? undefined : falls;
+  }
+
   /** Bytes of the rows of a stream, roughly. */
   sizeOf(stream: number): number {
     const last = this.#last.get(stream);
@@ -79,6 +103,7 @@ export class RunChains {
     this.#last = new StreamNumbers();
     this.#count = 0;
     this.#blockStart.length = 0;
+    this.#falls.clear();
     for (const block of this.#blocks) {
       this.#blockStart.push(this.#count);
       for (let run = 0; run < block.runCount; run++) this.#link(block.columns.runStream[run]!);
@@ -91,7 +116,9 @@ export class RunChains {
       this.#before = withRoom(this.#before, run + 1);
       this.#maxBefore = withRoom(this.#maxBefore, run + 1);
       this.#sizeBefore = withRoom(this.#sizeBefore, run + 1);
+      this.#looked = withRoom(this.#looked, run + 1);
     }
+    this.#looked[run] = 0;
     const before = this.#last.get(stream);
     this.#before[run] = before + 1;
     this.#maxBefore[run] =
@@ -113,6 +140,15 @@ export class RunChains {
   }
 }
 
+/** The rows `[from, to)` of a run of a block. */
+export function rowsOfRun(block: HeadBlock, run: number): { from: number; to: number } {
+  const { runStart } = block.columns;
+  const to = run + 1 < block.runCount ? runStart[run + 1]! : block.rowCount;
+  return { from: runStart[run]!, to };
+}
+
+/** Times of a run that fall this often are in no order. */
+const maxFalls = 32;
 /** Room for the runs of a small head. */
 const minRuns = 8;
 /** Numbers are kept in a list by stream when at least one stream in this many has one, and in a map before. */
