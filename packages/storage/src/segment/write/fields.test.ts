@@ -252,6 +252,19 @@ describe("columns of fields", () => {
     expect(damageOf(path)).toEqual([]);
   });
 
+  it("have none where a block has as many values as rows, even if they come again", () => {
+    const lineOf = (i: number) => `{"id":${i % 14_000},"few":${i % 5000}}`;
+    const asked = new Map(["id", "few"].map((name) => [name, 9]));
+    const segment = merge(rows(60_000, lineOf), 1, asked);
+    expect(segment.block(0).rowCount).toBeGreaterThan(5300);
+    expect(segment.block(0).rowCount).toBeLessThan(14_000);
+    expect(segment.block(0).field?.("few")?.kind).toBe("dictionary");
+    expect(segment.block(0).field?.("id")?.kind).toBe("bytes");
+    const values = rows(60_000, (i) => String(i % 14_000)).map(({ line }) => line);
+    expect(valuesOf(segment, "id")).toEqual(values);
+    expect(damageOf(path)).toEqual([]);
+  });
+
   it("with a damaged dictionary are refused", () => {
     merge(
       rows(500, (i) => `{"level":"${i % 3 ? "info" : "warning"}"}`),
