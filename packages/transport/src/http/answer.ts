@@ -6,6 +6,7 @@ import { createGzip, gzip, gzipSync } from "node:zlib";
 import { errorCodeOf, errorStatus, freeBuffer, SkaldError, textForClients } from "@skald/model";
 import { challengesOf } from "../access/access.js";
 import { type HttpBody, type HttpResponse, jsonResponse, textResponse } from "./route.js";
+import { isUnread } from "./unread.js";
 
 /** Answers smaller than this are not worth compressing. */
 const minCompressBytes = 1400;
@@ -212,12 +213,14 @@ export function acceptsEncoding(
 
 /** A client may continue to send a request that is already answered for this time. */
 const lingerMs = 1000;
+/** If what it sends is not read: see `isUnread`. */
+const unreadLingerMs = 200;
 const noContent = 204;
 
 /**
  * Ends an answer whose status and headers are set. A client that is still sending gets the whole answer and
- * `connection: close` at once; its data is dropped for a second, then the connection is cut. Cutting it at once would reset
- * it, and many clients would see the reset instead of the answer.
+ * `connection: close` at once; its data is dropped for a second, or not read for a fifth of one, then the connection is cut.
+ * Cutting it at once would reset it, and many clients would see the reset instead of the answer.
  */
 export function endResponse(response: ServerResponse, body?: Uint8Array): void {
   if (response.statusCode !== noContent) response.setHeader("content-length", body?.length ?? 0);
@@ -245,6 +248,8 @@ function endAfterRequest(response: ServerResponse): void {
     return;
   }
   response.flushHeaders();
+  // Node reads the rest when the answer has ended.
+  if (isUnread(request)) response.once("finish", () => request.destroy());
   drop(request, () => response.end());
 }
 
@@ -260,8 +265,8 @@ function drop(request: IncomingMessage, done: () => void): void {
     clearTimeout(timer);
     done();
   };
-  const timer = setTimeout(finish, lingerMs);
+  const timer = setTimeout(finish, isUnread(request) ? unreadLingerMs : lingerMs);
   request.once("end", finish);
   request.once("close", finish);
-  request.on("data", freeBuffer);
+  if (!isUnread(request)) request.on("data", freeBuffer);
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { freeBuffer, invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
 import { markRequest, pathOf, routeName } from "./observe.js";
+import { leaveUnread } from "./unread.js";
 
 /**
  * Reads a request body of at most `maxBytes`. A larger declared length is refused before a byte is read. Rejects with
@@ -44,7 +45,7 @@ export interface ReadOptions {
 /**
  * Reads a stream to its end, whose chunks must be nobody else's: their memory is given back. It is refused as too_large when it
  * passes `maxBytes`, as unavailable when more than 1 MiB of it arrives at less than 64 KiB/s for ten seconds or it takes longer
- * than `timeoutMs`, and as invalid_argument when it arrives byte by byte.
+ * than `timeoutMs`, and as invalid_argument when it arrives byte by byte, and the rest is not read then.
  */
 export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Array> {
   const { maxBytes, timeoutMs = 0, book = () => undefined, isWhole } = options;
@@ -76,6 +77,7 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
       }
       count++;
       if (count > freeChunks && chunks.sizeBytes + length < count * minAverageBytes) {
+        if (source !== stream) leaveUnread(stream, source);
         refuse(invalidArgument(tooManyChunks));
         return;
       }
@@ -86,11 +88,7 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
         refuse(error);
         return;
       }
-      const isTiny = count > fewChunks && chunks.sizeBytes < count * minAverageBytes;
-      if (isTiny && reading.isOver(tinyCost)) {
-        source.pause();
-        reading.goOn(() => source.resume());
-      } else if (chunks.sizeBytes > freeBytes && reading.isOver(length)) {
+      if (chunks.sizeBytes > freeBytes && reading.isOver(length)) {
         stream.pause();
         reading.goOn(() => isRefused || stream.resume());
       }
@@ -143,10 +141,7 @@ class Reading {
 const reading = new Reading();
 
 /** A body of this many chunks must have this many bytes in each on average: handling a chunk costs more than its bytes. */
-const freeChunks = 128;
-/** After these a chunk of a body below that average counts as this many bytes. */
-const fewChunks = 8;
-const tinyCost = 16 * 1024;
+const freeChunks = 64;
 const minAverageBytes = 16;
 const tooManyChunks = `the request body arrives in too many pieces: after the first ${freeChunks} they must have ${minAverageBytes} bytes on average`;
 
@@ -174,7 +169,7 @@ function watchPace(chunks: Chunks, onSlow: () => void): NodeJS.Timeout {
 }
 
 /** What arrives of a body without memory of its own is copied to buffers, each as large as all before it, within these bounds. */
-const minSlabBytes = 64 * 1024;
+const minSlabBytes = 4 * 1024;
 /** The system takes back so large a buffer as soon as it is free; smaller ones would be left in the allocator by the hundred. */
 const maxSlabBytes = 1024 * 1024;
 
