@@ -102,10 +102,27 @@ export class ByteWriter {
 
   /** u32 length, then UTF-8. */
   text(value: string): void {
+    if (value.length <= maxShortText && this.#shortText(value)) return;
     const length = Buffer.byteLength(value);
     this.u32(length);
     this.reserve(length);
     this.length += this.buffer.write(value, this.length);
+  }
+
+  /** False if a character is not ASCII; then nothing is written. */
+  #shortText(value: string): boolean {
+    const { length } = value;
+    this.reserve(4 + length);
+    const { buffer } = this;
+    const at = this.length + 4;
+    for (let i = 0; i < length; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 0x7f) return false;
+      buffer[at + i] = code;
+    }
+    this.u32(length);
+    this.length += length;
+    return true;
   }
 
   /** u32 count, then the values. */
@@ -119,6 +136,9 @@ export class ByteWriter {
     for (let i = 0; i < values.length; i++) this.u32(values[i]!);
   }
 }
+
+/** Up to this length a text is written faster without a call of Node. */
+const maxShortText = 32;
 
 /** So many values are written one by one faster than through a view of their memory. */
 const maxSingleValues = 16;

@@ -227,13 +227,14 @@ export class Tenant {
   ): boolean {
     const bytes = bytesOfStream(batch, stream);
     if (number === noNumber) {
-      refuse(push, stream, "stream_limit", bytes, () => streamLimited(this.name, stream, bytes));
+      if (!refuse(push, stream, "stream_limit", bytes))
+        push.refusals.push({ ...streamLimited(this.name, stream, bytes) });
       return false;
     }
     if (this.#takeTokens(number, bytes, limits, nowMs)) return true;
-    const limitBytes = limits.per_stream_rate_limit;
-    const refusal = () => streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
-    refuse(push, stream, "per_stream_rate_limit", bytes, refusal);
+    const rate = { bytes, limitBytes: limits.per_stream_rate_limit };
+    if (!refuse(push, stream, "per_stream_rate_limit", bytes))
+      push.refusals.push({ ...streamRateLimited(this.name, batch, stream, rate) });
     return false;
   }
 
@@ -263,7 +264,8 @@ export class Tenant {
     push.duplicates += dropped.length - behind.length;
     if (behind.length > 0) {
       const refusal = tooFarBehind(this.name, batch, stream, behind);
-      addRefusal(push, refusal, () => refusal);
+      const { reason, entries, bytes } = refusal;
+      if (!isAdded(push, reason, entries, bytes)) push.refusals.push({ ...refusal });
     }
     if (ranges.length === 0) return;
     push.ordinals.push(stream.ordinal);
@@ -330,32 +332,33 @@ function ended(part: TenantAppend): TenantAppend {
   return part;
 }
 
+/** Drops the rows of a stream. False if the refusal is not counted yet, see `isAdded`. */
 function refuse(
   push: TenantAppend,
-  stream: BatchStream,
+  { rowStart, rowEnd }: BatchStream,
   reason: PushRefusal["reason"],
   bytes: number,
-  refusal: () => PushRefusal,
-): void {
-  const { rowStart, rowEnd } = stream;
+): boolean {
   for (let row = rowStart; row < rowEnd; row++) push.dropped.push(row);
-  addRefusal(push, { reason, entries: rowEnd - rowStart, bytes }, refusal);
+  return isAdded(push, reason, rowEnd - rowStart, bytes);
 }
 
-/** Adds a refusal. Of many for one reason only the first have a text, which takes longer than to refuse. */
-function addRefusal(
+/** Adds to the last refusal of a reason. Of many only the first have a text, which takes longer than to refuse: false for these. */
+function isAdded(
   { refusals }: TenantAppend,
-  { reason, entries, bytes }: Pick<PushRefusal, "reason" | "entries" | "bytes">,
-  refusal: () => PushRefusal,
-): void {
-  const last =
-    refusals.length < maxRefusals ? undefined : refusals.findLast((one) => one.reason === reason);
-  if (last === undefined) {
-    refusals.push({ ...refusal() });
-    return;
+  reason: PushRefusal["reason"],
+  entries: number,
+  bytes: number,
+): boolean {
+  if (refusals.length < maxRefusals) return false;
+  for (let i = refusals.length - 1; i >= 0; i--) {
+    const last = refusals[i]!;
+    if (last.reason !== reason) continue;
+    last.entries += entries;
+    last.bytes += bytes;
+    return true;
   }
-  last.entries += entries;
-  last.bytes += bytes;
+  return false;
 }
 
 function bytesOfStream(batch: Batch, { rowStart, rowEnd }: BatchStream): number {

@@ -174,12 +174,40 @@ function writeBatchColumns(writer: ByteWriter, batch: Batch, ranges: readonly Ba
     writer.u32(stream);
     writer.u32(rowTo - rowFrom);
   }
-  writer.u32(batch.metaNames.length);
-  for (const name of batch.metaNames) writer.text(name);
-  for (const range of ranges) writeRange(writer, batch, range);
+  const { names, places } = namesOf(batch, ranges);
+  writer.u32(names.length);
+  for (const name of names) writer.text(name);
+  for (const range of ranges) writeRange(writer, batch, range, places);
 }
 
-function writeRange(writer: ByteWriter, batch: Batch, { rowFrom, rowTo }: BatchRange): void {
+/** The names of metadata that some rows have, and the place of each name among them plus 1. All rows have all, in their own order. */
+function namesOf(batch: Batch, ranges: readonly BatchRange[]): UsedNames {
+  const { metaNames, metaName, metaStart } = batch;
+  const pairsOf = ({ rowFrom, rowTo }: BatchRange) => metaStart[rowTo]! - metaStart[rowFrom]!;
+  const pairs = ranges.reduce((sum, range) => sum + pairsOf(range), 0);
+  if (pairs === metaName.length) return { names: metaNames, places: undefined };
+  const names: string[] = [];
+  const places = new Uint32Array(metaNames.length);
+  for (const { rowFrom, rowTo } of ranges) {
+    for (let pair = metaStart[rowFrom]!; pair < metaStart[rowTo]!; pair++) {
+      const name = metaName[pair]!;
+      if (places[name] === 0) places[name] = names.push(metaNames[name]!);
+    }
+  }
+  return { names, places };
+}
+
+interface UsedNames {
+  readonly names: readonly string[];
+  readonly places: Uint32Array | undefined;
+}
+
+function writeRange(
+  writer: ByteWriter,
+  batch: Batch,
+  { rowFrom, rowTo }: BatchRange,
+  places: Uint32Array | undefined,
+): void {
   const pairFrom = batch.metaStart[rowFrom]!;
   const pairTo = batch.metaStart[rowTo]!;
   writer.append(bytesOf(batch.seconds.subarray(rowFrom, rowTo)));
@@ -189,7 +217,10 @@ function writeRange(writer: ByteWriter, batch: Batch, { rowFrom, rowTo }: BatchR
   writer.append(
     bytesOf(batch.metaStart.subarray(rowFrom, rowTo + 1).map((pair) => pair - pairFrom)),
   );
-  writer.append(bytesOf(batch.metaName.subarray(pairFrom, pairTo)));
+  const metaName = batch.metaName.subarray(pairFrom, pairTo);
+  writer.append(
+    bytesOf(places === undefined ? metaName : metaName.map((name) => places[name]! - 1)),
+  );
   writer.append(bytesOf(batch.metaValueLength.subarray(pairFrom, pairTo)));
   packBytes(writer, batch.bytes, batch.lineStart, batch.lineLength, rowFrom, rowTo);
   packBytes(writer, batch.bytes, batch.metaValueStart, batch.metaValueLength, pairFrom, pairTo);
