@@ -179,7 +179,7 @@ describe("a push of OTLP", () => {
     const source = batch.source!;
     const otlp = JSON.parse(JSON.stringify(source.otlp)) as NonNullable<typeof source.otlp>;
     const replayed = assembleBatch(decodeBody({ ...source, otlp }), {
-      streams: batch.streams.map(({ ordinal, labels, text }) => ({ ordinal, labels, text })),
+      streams: batch.streams.map(({ ordinal, text }) => ({ ordinal, text })),
       dropped: source.dropped,
       levels: batch.levels,
     });

@@ -27,7 +27,7 @@ it("a stored push is replayed from its body, its labels, its dropped rows and it
       for (const { batch } of ingester.pushes) {
         const source = batch.source!;
         const replayed = assembleBatch(decodeBody(source), {
-          streams: batch.streams.map(({ ordinal, labels, text }) => ({ ordinal, labels, text })),
+          streams: batch.streams.map(({ ordinal, text }) => ({ ordinal, text })),
           dropped: source.dropped,
           levels: batch.levels,
           source,

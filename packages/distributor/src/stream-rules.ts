@@ -44,7 +44,6 @@ export function* resolveStreams(
 
 /** A label set as it is stored, with the results of the label rules of its tenant. */
 export interface PushStream extends StreamLevel {
-  readonly labels: Labels;
   /** Canonical label text. */
   readonly text: string;
   /** Whether a service of the cluster writes the stream for itself. */
@@ -104,7 +103,7 @@ export class StreamRules {
     const levelText = firstValue(this.#levelFields, kept) ?? "";
     const level = levelText === "" ? 0 : levelCodeOf(levelText);
     const isInternal = kept.some(([name]) => internalNames.some((internal) => internal === name));
-    return { labels, text, level, levelText, isInternal, refusal };
+    return { text, level, levelText, isInternal, refusal };
   }
 
   #add(pairs: LabelPairs, kept: LabelPair[]): void {

@@ -98,8 +98,8 @@ class Validation {
 
   /** Must be called after the last row of a stream. A stream without rows is not accepted. */
   closeStream(ordinal: number): void {
-    const { labels, text, refusal } = this.#streams[ordinal]!;
-    if (this.#keptRows > 0) this.#accepted.push({ ordinal, labels, text });
+    const { text, refusal } = this.#streams[ordinal]!;
+    if (this.#keptRows > 0) this.#accepted.push({ ordinal, text });
     if (this.#refusedEntries > 0) {
       const { reason, message } = refusal ?? {
         reason: blockedReason,

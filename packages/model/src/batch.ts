@@ -1,12 +1,9 @@
-import type { Labels } from "./labels.js";
-
 /** Forms of a push body after its content encoding is undone. */
 export type PushFormat = "protobuf" | "json" | "legacy_json" | "otlp_protobuf" | "otlp_json";
 export type PushEncoding = "identity" | "gzip" | "deflate" | "zstd" | "lz4";
 
 /** One stream of a batch: the rows `rowStart .. rowEnd`, in order of arrival. */
 export interface BatchStream {
-  readonly labels: Labels;
   /** Canonical label text, the identity of the stream. */
   readonly text: string;
   /** Position of the stream in the push it came from. */

@@ -62,7 +62,7 @@ describe("assembleBatch", () => {
         expect(batch.lineBytes).toBe(want.reduce((sum, r) => sum + r.line.length, 0));
 
         const replayed = assembleBatch(decodeBody(batch.source!), {
-          streams: batch.streams.map(({ ordinal, labels, text }) => ({ ordinal, labels, text })),
+          streams: batch.streams.map(({ ordinal, text }) => ({ ordinal, text })),
           dropped: batch.source!.dropped,
           levels: batch.levels,
           source: batch.source!,

@@ -6,7 +6,7 @@ import { decodeBody } from "./decode.js";
 
 function accepted(ordinal: number): AcceptedStream {
   const labels = labelsFromObject({ s: String(ordinal) });
-  return { ordinal, labels, text: formatLabels(labels) };
+  return { ordinal, text: formatLabels(labels) };
 }
 
 function decoded(

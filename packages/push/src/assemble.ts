@@ -1,5 +1,5 @@
 import type { RawPush } from "@skald/kernels";
-import { type Batch, type BatchStream, internal, type Labels, paddingBytes } from "@skald/model";
+import { type Batch, type BatchStream, internal, paddingBytes } from "@skald/model";
 import { assembleMetadata, type MetadataNames, resolveMetadataNames } from "./columns/metadata.js";
 import type { PushBody } from "./decode.js";
 
@@ -7,7 +7,6 @@ import type { PushBody } from "./decode.js";
 export interface AcceptedStream {
   /** Position in the push. */
   readonly ordinal: number;
-  readonly labels: Labels;
   readonly text: string;
 }
 
@@ -79,7 +78,7 @@ function* placeStreams(
   let rowStart = 0;
   let cut = 0;
   let last = -1;
-  for (const { ordinal, labels, text } of accepted) {
+  for (const { ordinal, text } of accepted) {
     if (ordinal <= last || ordinal >= raw.streamCount) throw mismatch(`stream ${ordinal}`);
     last = ordinal;
     const from = raw.streamRowStart[ordinal]!;
@@ -88,7 +87,7 @@ function* placeStreams(
     const before = cut;
     while (cut < dropped.length && dropped[cut]! < to) cut++;
     const rowEnd = rowStart + (to - from) - (cut - before);
-    streams.push({ labels, text, ordinal, rowStart, rowEnd });
+    streams.push({ text, ordinal, rowStart, rowEnd });
     rowStart = rowEnd;
     if (streams.length % streamsPerStep === 0) yield;
   }

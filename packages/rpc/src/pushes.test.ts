@@ -1,6 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import { decodePush, decodeRaw } from "@skald/contracts/codec";
-import { type Batch, type BatchSource, formatLabels, labelsFromObject } from "@skald/model";
+import {
+  type Batch,
+  type BatchSource,
+  formatLabels,
+  labelsFromObject,
+  parseStreamText,
+} from "@skald/model";
 import { assembleBatch, decodeBody } from "@skald/push";
 import { makeBatch, makePushBody, snappyLiterals } from "@skald/testkit";
 import { uncompressSync } from "snappy";
@@ -26,8 +32,7 @@ function fakeIngester() {
 /** A batch of streams with these names, of a row each, and the body that it came as. */
 function receivedBatch(names = ["shop"], source: Partial<BatchSource> = {}) {
   const streams = names.map((app, ordinal) => {
-    const labels = labelsFromObject({ app });
-    return { ordinal, labels, text: formatLabels(labels) };
+    return { ordinal, text: formatLabels(labelsFromObject({ app })) };
   });
   const body = makePushBody(
     streams.map(({ text }, i) => ({
@@ -163,13 +168,13 @@ function uncompressed(body: Uint8Array): Buffer {
 function linesOf({ bytes, streams, lineStart, lineLength, ...batch }: Batch): string[] {
   const cut = (start: number, length: number) =>
     Buffer.from(bytes.subarray(start, start + length)).toString();
-  return streams.flatMap(({ labels, rowStart, rowEnd }) =>
+  return streams.flatMap(({ text, rowStart, rowEnd }) =>
     Array.from({ length: rowEnd - rowStart }, (_, i) => {
       const row = rowStart + i;
       const pair = batch.metaStart[row]!;
       const value = cut(batch.metaValueStart[pair]!, batch.metaValueLength[pair]!);
       const name = batch.metaNames[batch.metaName[pair]!];
-      return `${labels.values[0]}: ${cut(lineStart[row]!, lineLength[row]!)} ${name}=${value}`;
+      return `${parseStreamText(text).values[0]}: ${cut(lineStart[row]!, lineLength[row]!)} ${name}=${value}`;
     }),
   );
 }

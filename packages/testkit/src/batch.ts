@@ -83,6 +83,6 @@ function placeStreams(streams: readonly TestStream[]): BatchStream[] {
     const labels: Labels = labelsFromObject(object);
     const rowStart = rowEnd;
     rowEnd += rows.length;
-    return { labels, text: formatLabels(labels), ordinal, rowStart, rowEnd };
+    return { text: formatLabels(labels), ordinal, rowStart, rowEnd };
   });
 }

@@ -67,9 +67,9 @@ function encodeWithBytes(
   fields: { readonly [K in LargeField]?: readonly Uint8Array[] },
   take: TakeBytes = Buffer.allocUnsafe,
 ): Uint8Array {
-  const { labels, levels, metaName } = message;
+  const { texts, levels, metaName } = message;
   const rowBytes = levels.length * bytesPerRow + metaName.length * bytesPerPair;
-  const sizeBytes = rowBytes + labels.length * bytesPerStream + restBytes;
+  const sizeBytes = rowBytes + texts.length * bytesPerStream + restBytes;
   const pieces: Uint8Array[] = [
     encodeRaw("PushRequest", { ...message, bytes: none, padding: none, body: none }, sizeBytes),
   ];
@@ -129,11 +129,10 @@ export function decodePush(encoded: Uint8Array, take?: TakeBytes): PushRequest {
 function fromColumns(push: Raw<"PushRequest">): Batch {
   const problem = problemOf(push);
   if (problem !== undefined) throw damaged(problem);
-  const { labels, texts, ordinals, rowStarts, rowEnds, source, body, lineLength } = push;
-  const streams = labels.map(
-    (own, i): BatchStream => ({
-      labels: own,
-      text: texts[i]!,
+  const { texts, ordinals, rowStarts, rowEnds, source, body, lineLength } = push;
+  const streams = texts.map(
+    (text, i): BatchStream => ({
+      text,
       ordinal: ordinals[i]!,
       rowStart: rowStarts[i]!,
       rowEnd: rowEnds[i]!,
@@ -161,16 +160,11 @@ function fromColumns(push: Raw<"PushRequest">): Batch {
 }
 
 function fromBody(push: Raw<"PushRequest">, take: TakeBytes | undefined): Batch {
-  const { labels, texts, ordinals, levels, source: origin, body } = push;
+  const { texts, ordinals, levels, source: origin, body } = push;
   if (origin === undefined) throw damaged("it has no rows");
-  if (texts.length !== labels.length || ordinals.length !== labels.length)
-    throw damaged(notComplete);
+  if (ordinals.length !== texts.length) throw damaged(notComplete);
   if (!areLevels(levels)) throw damaged("a level is unknown");
-  const streams = labels.map((own, i) => ({
-    labels: own,
-    text: texts[i]!,
-    ordinal: ordinals[i]!,
-  }));
+  const streams = texts.map((text, i) => ({ text, ordinal: ordinals[i]! }));
   const source = { ...origin, body };
   try {
     const raw = decodeBody(source, undefined, take);
@@ -187,7 +181,7 @@ const minUsedShare = 0.6;
 /** Bytes that the columns of a row, a stream, and the rest of a push take, about. */
 const bytesPerRow = 32;
 const bytesPerPair = 12;
-const bytesPerStream = 256;
+const bytesPerStream = 128;
 const restBytes = 4096;
 const none = new Uint8Array(0);
 const noNumbers = new Uint32Array(0);
@@ -209,7 +203,6 @@ const noColumns = {
 
 function streamColumns(streams: readonly BatchStream[]) {
   return {
-    labels: streams.map(({ labels }) => labels),
     texts: streams.map(({ text }) => text),
     ordinals: Uint32Array.from(streams, ({ ordinal }) => ordinal),
   };
@@ -316,11 +309,11 @@ const notComplete = "streams are not complete";
 
 /** What would make code behind the message read outside of the columns. */
 function problemOf(push: Raw<"PushRequest">): string | undefined {
-  const { labels, texts, ordinals, rowStarts, rowEnds, seconds, nanos, levels, bytes } = push;
+  const { texts, ordinals, rowStarts, rowEnds, seconds, nanos, levels, bytes } = push;
   const { lineStart, lineLength, metaStart, metaName, metaValueStart, metaValueLength } = push;
   const { length: rows } = seconds;
   const { length: pairs } = metaName;
-  if ([texts, ordinals, rowStarts, rowEnds].some(({ length }) => length !== labels.length))
+  if ([ordinals, rowStarts, rowEnds].some(({ length }) => length !== texts.length))
     return notComplete;
   if ([nanos, levels, lineStart, lineLength].some(({ length }) => length !== rows))
     return "columns are not of one length";

@@ -30,7 +30,7 @@ export const messages = {
   U32Lists: { ends: [1, "u32s"], numbers: [2, "u32s"] },
   F64Lists: { ends: [1, "u32s"], numbers: [2, "f64s"] },
   Empty: {},
-  PushRequest: { tenant: [1, "string"], labels: [2, "LabelSets"], texts: [3, "TextList"], ordinals: [4, "u32s"], rowStarts: [5, "u32s"], rowEnds: [6, "u32s"], seconds: [7, "f64s"], nanos: [8, "u32s"], lineStart: [9, "u32s"], lineLength: [10, "u32s"], metaStart: [11, "u32s"], metaName: [12, "u32s"], metaValueStart: [13, "u32s"], metaValueLength: [14, "u32s"], metaNames: [15, "TextList"], levels: [16, "bytes"], source: [17, "PushSource", "optional"], bytes: [18, "bytes"], padding: [19, "bytes"], body: [20, "bytes"] },
+  PushRequest: { tenant: [1, "string"], texts: [3, "TextList"], ordinals: [4, "u32s"], rowStarts: [5, "u32s"], rowEnds: [6, "u32s"], seconds: [7, "f64s"], nanos: [8, "u32s"], lineStart: [9, "u32s"], lineLength: [10, "u32s"], metaStart: [11, "u32s"], metaName: [12, "u32s"], metaValueStart: [13, "u32s"], metaValueLength: [14, "u32s"], metaNames: [15, "TextList"], levels: [16, "bytes"], source: [17, "PushSource", "optional"], bytes: [18, "bytes"], padding: [19, "bytes"], body: [20, "bytes"] },
   PushSource: { format: [1, "string"], encoding: [2, "string"], dropped: [3, "u32s"], otlp: [4, "OtlpReading", "optional"] },
   OtlpReading: { mapping: [1, "OtlpMapping"], receivedMs: [2, "double", "optional"] },
   OtlpMapping: { resource: [1, "OtlpRule", "repeated"], scope: [2, "OtlpRule", "repeated"], log: [3, "OtlpRule", "repeated"], severityTextAsLabel: [4, "bool"] },

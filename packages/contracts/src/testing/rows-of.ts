@@ -4,7 +4,7 @@ import type { Batch } from "@skald/model";
 export function rowsOf(batch: Batch) {
   const cut = (start: number, length: number) =>
     Buffer.from(batch.bytes.subarray(start, start + length)).toString();
-  return batch.streams.flatMap(({ labels, text: own, ordinal, rowStart, rowEnd }) =>
+  return batch.streams.flatMap(({ text: own, ordinal, rowStart, rowEnd }) =>
     Array.from({ length: rowEnd - rowStart }, (_, i) => {
       const row = rowStart + i;
       const pairs = [];
@@ -13,7 +13,6 @@ export function rowsOf(batch: Batch) {
         pairs.push([batch.metaNames[batch.metaName[pair]!], value]);
       }
       return {
-        labels,
         text: own,
         ordinal,
         pairs,

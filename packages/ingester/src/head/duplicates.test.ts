@@ -14,7 +14,7 @@ function search(metadata: (row: number) => string): { found: number; ms: number 
   const body = Buffer.from(`{"streams":[{"stream":{"app":"a"},"values":[${values.join()}]}]}`);
   const labels = labelsFromObject({ app: "a" });
   const batch = assembleBatch(decodeBody({ format: "json", encoding: "identity", body }), {
-    streams: [{ ordinal: 0, labels, text: formatLabels(labels) }],
+    streams: [{ ordinal: 0, text: formatLabels(labels) }],
     dropped: new Uint32Array(0),
     levels: new Uint8Array(rows),
   });

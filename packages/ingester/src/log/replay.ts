@@ -1,4 +1,4 @@
-import { type Batch, type BatchStream, parseStreamText, type SteadyClock } from "@skald/model";
+import type { Batch, BatchStream, SteadyClock } from "@skald/model";
 import { assembleBatch, decodeBody } from "@skald/push";
 import type {
   BatchRange,
@@ -112,7 +112,7 @@ export class Replay {
       let stream = tenant.streams.find(text);
       if (stream === undefined) {
         const burst = this.#context.limitsOf(name).per_stream_rate_limit_burst;
-        stream = tenant.streams.add(text, parseStreamText(text), this.#startMs, burst);
+        stream = tenant.streams.add(text, this.#startMs, burst);
         this.streams++;
       }
       known.set(number, stream);
@@ -154,7 +154,6 @@ export class Replay {
     const mapped = Array.from(record.streams, (number) => numberOf(numbers, number));
     const streams = mapped.map((stream, i) => ({
       ordinal: record.ordinals[i] as number,
-      labels: table.labels(stream),
       text: table.text(stream),
     }));
     const raw = decodeBody(source);

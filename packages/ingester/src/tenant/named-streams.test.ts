@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@jest/globals";
-import { labelsFromObject } from "@skald/model";
 import { NamedStreams, NumberedStreams } from "./numbered-streams.js";
 
 describe("NamedStreams", () => {
@@ -20,7 +19,7 @@ describe("NamedStreams", () => {
 describe("a number of a stream", () => {
   it("is given to another one only when the file that has named it is no longer written", () => {
     const table = new NumberedStreams();
-    const add = (n: string) => table.add(`{n="${n}"}`, labelsFromObject({ n }), 0, 0);
+    const add = (n: string) => table.add(`{n="${n}"}`, 0, 0);
     const [a, b] = [add("a"), add("b")];
     table.needsName(a, { file: 1, offset: 0 });
     table.needsName(b, { file: 2, offset: 0 });

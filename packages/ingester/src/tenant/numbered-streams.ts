@@ -55,7 +55,7 @@ export class NumberedStreams {
   }
 
   /** Adds a new stream and returns its number. */
-  add(text: string, labels: Labels, nowMs: number, burstBytes: number): number {
+  add(text: string, nowMs: number, burstBytes: number): number {
     const stream = this.#takeNumber();
     this.#byText.add(text, stream);
     this.#texts[stream] = text;
@@ -65,7 +65,7 @@ export class NumberedStreams {
     this.seenMs[stream] = nowMs;
     this.tokens[stream] = burstBytes;
     this.tokensMs[stream] = nowMs;
-    this.#postings.add(stream, labels);
+    this.#postings.add(stream, this.labels(stream));
     return stream;
   }
 

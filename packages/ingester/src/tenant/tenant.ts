@@ -294,7 +294,7 @@ export class Tenant {
     }
     const maxStreams = maxStreamsOf(limits);
     if (maxStreams > 0 && this.streams.size >= maxStreams) return noNumber;
-    return this.streams.add(stream.text, stream.labels, nowMs, limits.per_stream_rate_limit_burst);
+    return this.streams.add(stream.text, nowMs, limits.per_stream_rate_limit_burst);
   }
 
   /** Takes tokens from the bucket of a stream; a push that does not fit takes none. */

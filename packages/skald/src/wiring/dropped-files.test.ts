@@ -33,7 +33,7 @@ function lineBatch(): Batch {
   );
   const labels = labelsFromObject({ app: "a" });
   return assembleBatch(decodeBody({ format: "json", encoding: "identity", body }), {
-    streams: [{ ordinal: 0, labels, text: formatLabels(labels) }],
+    streams: [{ ordinal: 0, text: formatLabels(labels) }],
     dropped: new Uint32Array(0),
     levels: new Uint8Array(1),
   });
