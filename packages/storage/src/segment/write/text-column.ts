@@ -14,7 +14,7 @@ import { ValueTable } from "./value-table.js";
 const maxValueShare = 1 / 2;
 
 /**
- * When more than this share of so many values or more are different, a row group will have more of them than a dictionary takes: of 2,048
+ * Where more than 95 % of the first 2,048 values or more are different, a row group has too many of them for a dictionary: of 2,048
  * values drawn from 16,384 some 6 % come again.
  */
 const idShare = 0.95;
