@@ -66,6 +66,13 @@ describe("NumberedStreams", () => {
     expect(match(tableOf(...sets), ...matchers)).toEqual(want);
   });
 
+  it("adds nothing for a text that is none of a stream", () => {
+    const table = tableOf(...sets);
+    const none = '{app="\\U00ffffff"}';
+    expect(() => table.add(none, 0, 1)).toThrow();
+    expect([table.size, table.find(none)]).toEqual([sets.length, undefined]);
+  });
+
   it("forgets idle streams and uses their numbers again", () => {
     const table = tableOf(...sets);
     table.seenMs[1] = 100;

@@ -54,8 +54,9 @@ export class NumberedStreams {
     return this.#texts[stream] !== undefined;
   }
 
-  /** Adds a new stream and returns its number. */
+  /** Adds a new stream and returns its number. Throws, and adds nothing, if the text is none of a stream. */
   add(text: string, nowMs: number, burstBytes: number): number {
+    const labels = parseStreamText(text);
     const stream = this.#takeNumber();
     this.#byText.add(text, stream);
     this.#texts[stream] = text;
@@ -65,7 +66,7 @@ export class NumberedStreams {
     this.seenMs[stream] = nowMs;
     this.tokens[stream] = burstBytes;
     this.tokensMs[stream] = nowMs;
-    this.#postings.add(stream, this.labels(stream));
+    this.#postings.add(stream, labels);
     return stream;
   }
 

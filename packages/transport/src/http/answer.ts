@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -6,7 +7,6 @@ import { createGzip, gzip, gzipSync } from "node:zlib";
 import { errorCodeOf, errorStatus, freeBuffer, SkaldError, textForClients } from "@skald/model";
 import { challengesOf } from "../access/access.js";
 import { type HttpBody, type HttpResponse, jsonResponse, textResponse } from "./route.js";
-import { isUnread } from "./unread.js";
 
 /** Answers smaller than this are not worth compressing. */
 const minCompressBytes = 1400;
@@ -213,9 +213,17 @@ export function acceptsEncoding(
 
 /** A client may continue to send a request that is already answered for this time. */
 const lingerMs = 1000;
-/** If what it sends is not read: see `isUnread`. */
+/** If what it sends is not read: see `leaveUnread`. */
 const unreadLingerMs = 200;
 const noContent = 204;
+const unread = new WeakSet<Readable>();
+
+/** Lets the rest of a refused body stay in the socket when the request is answered: to read it would cost more than its bytes. */
+export function leaveUnread(request: Readable, socket: Readable): void {
+  unread.add(request);
+  // Not at once: the request asks for more as soon as what was just read is parsed.
+  setImmediate(() => socket.pause());
+}
 
 /**
  * Ends an answer whose status and headers are set. A client that is still sending gets the whole answer and
@@ -249,7 +257,7 @@ function endAfterRequest(response: ServerResponse): void {
   }
   response.flushHeaders();
   // Node reads the rest when the answer has ended.
-  if (isUnread(request)) response.once("finish", () => request.destroy());
+  if (unread.has(request)) response.once("finish", () => request.destroy());
   drop(request, () => response.end());
 }
 
@@ -265,8 +273,8 @@ function drop(request: IncomingMessage, done: () => void): void {
     clearTimeout(timer);
     done();
   };
-  const timer = setTimeout(finish, isUnread(request) ? unreadLingerMs : lingerMs);
+  const timer = setTimeout(finish, unread.has(request) ? unreadLingerMs : lingerMs);
   request.once("end", finish);
   request.once("close", finish);
-  if (!isUnread(request)) request.on("data", freeBuffer);
+  if (!unread.has(request)) request.on("data", freeBuffer);
 }

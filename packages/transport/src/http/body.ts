@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { freeBuffer, invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
+import { leaveUnread } from "./answer.js";
 import { markRequest, pathOf, routeName } from "./observe.js";
-import { leaveUnread } from "./unread.js";
 
 /**
  * Reads a request body of at most `maxBytes`. A larger declared length is refused before a byte is read. Rejects with
