@@ -14,7 +14,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { type Duplex, duplexPair, pipeline } from "node:stream";
-import type { ConnectionGuard } from "../connection-guard.js";
+import { type ConnectionGuard, maxResets } from "../connection-guard.js";
 import { type RequestTurns, turnOf } from "../request-turns.js";
 
 /** Takes a connection that speaks HTTP/1. */
@@ -32,7 +32,9 @@ export interface Http2Options {
 }
 
 /** Requests of a connection at a time. */
-const maxConcurrentStreams = 250;
+const maxConcurrentStreams = 100;
+/** A connection that begins more requests than this at once has reset more than it may. */
+const maxBegun = maxConcurrentStreams + maxResets;
 /** Bytes that a client may send ahead, for one request and for a connection; they are held in memory. */
 const streamWindowBytes = 256 * 1024;
 const sessionWindowBytes = 1024 * 1024;
@@ -55,6 +57,9 @@ export class Http2Front {
         initialWindowSize: streamWindowBytes,
       },
       maxSendHeaderBlockLength: options.maxHeaderBytes,
+      // Node reads all that is there, megabytes of requests that are reset, before the guard hears of one.
+      streamResetBurst: maxBegun,
+      streamResetRate: maxBegun / 10,
     });
     options.guard.watch(this.#server);
     this.#server.on("session", (session) => this.#onSession(session));
@@ -86,8 +91,17 @@ export class Http2Front {
     });
     const countReset = guard.limitResets(session);
     let open = 0;
+    /** In this turn of the event loop. */
+    let begun = 0;
     session.on("stream", (stream, headers) => {
       stream.on("error", () => undefined);
+      if (begun++ === 0) {
+        setImmediate(() => {
+          begun = 0;
+        });
+      }
+      if (begun > maxBegun) guard.cut(session, "resets");
+      if (guard.isCut(session)) return;
       open++;
       stream.once("close", () => {
         open--;
@@ -176,8 +190,8 @@ function endToEnd(headers: IncomingHttpHeaders | Http2Headers): Record<string, s
   return kept;
 }
 
-/** A connection that waits keeps at most this much, and a chunk, of what it sends. */
-const maxAheadBytes = 64 * 1024;
+/** A connection that waits is read until this much is there: more would be parsed at once when it has its turn. */
+const maxAheadBytes = 4 * 1024;
 
 /**
  * Reads ahead while a connection waits to be served, because else nobody notices that its client has left: it is destroyed then. What is
