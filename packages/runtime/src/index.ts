@@ -18,6 +18,7 @@ export {
   serveJobs,
 } from "./workers/jobs.js";
 export * from "./workers/memory-budget.js";
+export { helpersYield } from "./workers/niceness.js";
 export * from "./workers/pool.js";
 export type {
   HostFunction,

@@ -1,4 +1,3 @@
-import { setPriority } from "node:os";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError } from "@skald/model";
 import { JobGarbage } from "../collection.js";
@@ -13,6 +12,7 @@ import {
   type TraceContext,
   within,
 } from "../tracing.js";
+import { yieldToMainThread } from "./niceness.js";
 
 export interface JobContext {
   /** Fires when the caller has gone; for jobs that wait. */
@@ -47,19 +47,6 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
   port.on("message", (message: ToThread) => thread.receive(message));
   // Sent after the modules are loaded: the thread may be ended from then on.
   setImmediate(() => thread.send({ kind: "ready" }));
-}
-
-/** How nice a thread of jobs is: where threads wait for a core, the main thread gets three times as much of it. */
-export const jobNiceness = 5;
-
-/** The main thread answers everybody, so jobs leave it a core. Linux has a niceness for each thread, others one for the process. */
-function yieldToMainThread(): void {
-  if (process.platform !== "linux") return;
-  try {
-    setPriority(0, jobNiceness);
-  } catch {
-    // A sandbox that forbids it costs nothing but patience.
-  }
 }
 
 interface Call {

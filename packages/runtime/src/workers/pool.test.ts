@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
-import { jobNiceness } from "./jobs.js";
+import { helpersYield, jobNiceness } from "./niceness.js";
 import type { JobOptions, JobQueue, WaitingJob } from "./seat.js";
 import { background, closePools, failureOf, hold, makePool, now, until } from "./testing/pool.js";
 
@@ -33,19 +33,28 @@ describe("WorkerPool", () => {
   });
 
   const linux = process.platform === "linux" ? it : it.skip;
+  const niceness = (name = "") =>
+    readdirSync("/proc/self/task").flatMap((task) => {
+      const stat = readFileSync(`/proc/self/task/${task}/stat`, "utf8");
+      // The name of a thread may have blanks; its niceness is the 17th number behind it.
+      const nice = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
+      return stat.includes(name) ? [nice] : [];
+    });
+
   linux("has threads that leave a busy core to the main thread", async () => {
-    const niceness = () =>
-      readdirSync("/proc/self/task").map((task) => {
-        const stat = readFileSync(`/proc/self/task/${task}/stat`, "utf8");
-        // The name of a thread may have blanks; its niceness is the 17th number behind it.
-        return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
-      });
     const nice = () => niceness().filter((one) => one === jobNiceness).length;
     const before = nice();
     const pool = makePool({ size: 2 });
     await Promise.all(Array.from({ length: 8 }, (_, n) => pool.run("double", { n }, now)));
     expect(nice() - before).toBe(2);
     expect(niceness()).toContain(0);
+  });
+
+  linux("leaves a busy core to the main thread by the helpers of V8, too", () => {
+    helpersYield();
+    const helpers = niceness("(V8Worker)");
+    expect(helpers.length).toBeGreaterThan(0);
+    expect(new Set(helpers)).toEqual(new Set([jobNiceness]));
   });
 
   it("has threads that give back what a large job left at once, and what small ones left later", async () => {

@@ -1,4 +1,4 @@
-import { buildInfo, type Logger, messageWithCauses } from "@skald/runtime";
+import { buildInfo, helpersYield, type Logger, messageWithCauses } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { startTracing } from "@skald/runtime/trace-export";
 import type { LoadedConfig } from "../config/load-config.js";
@@ -37,6 +37,7 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
     process.exit(failed);
   });
   for (const warning of warnings) log.warn(warning);
+  helpersYield();
   const { productVersion: version } = build;
   log.info("starting skald", { version, target: config.target, node: process.versions.node });
   try {
