@@ -32,7 +32,7 @@ export interface Http2Options {
 }
 
 /** Requests of a connection at a time. */
-const maxConcurrentStreams = 100;
+const maxConcurrentStreams = 250;
 /** A connection that begins more requests than this at once has reset more than it may. */
 const maxBegun = maxConcurrentStreams + maxResets;
 /** Bytes that a client may send ahead, for one request and for a connection; they are held in memory. */
@@ -66,8 +66,16 @@ export class Http2Front {
     this.#server.on("sessionError", () => undefined);
   }
 
-  /** Takes a connection; bytes that were already read must be unshifted. */
+  /** Takes a paused connection; bytes that were already read must be unshifted. */
   readonly serve = (socket: Duplex): void => {
+    const ahead: Buffer | null = socket.read();
+    if (ahead !== null) {
+      if (resetsIn(ahead) > maxConcurrentStreams) {
+        this.#options.guard.cut(socket, "resets");
+        return;
+      }
+      socket.unshift(ahead);
+    }
     this.#server.emit("connection", socket);
   };
 
@@ -214,6 +222,23 @@ export function readAhead(socket: Duplex): () => void {
 }
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+/** Bytes of a frame before its payload: three of its length, one of its type. */
+const frameHeadBytes = 9;
+const typeOfReset = 3;
+
+/**
+ * Requests that a client reset before it heard anything, by the frames of RFC 9113, section 4.1. Node makes an object and some strings of each, which
+ * V8 clears up later in one stretch: 100 to 160 ms after 100,000 requests.
+ */
+function resetsIn(ahead: Buffer): number {
+  let resets = 0;
+  let at = preface.length;
+  while (at + frameHeadBytes <= ahead.length) {
+    if (ahead[at + 3] === typeOfReset) resets++;
+    at += frameHeadBytes + ahead.readUIntBE(at, 3);
+  }
+  return resets;
+}
 
 /** Hands a connection to HTTP/1 or HTTP/2 by its first bytes; a silent one is cut after `timeoutMs`, 0: never. */
 export function sniff(
