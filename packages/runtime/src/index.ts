@@ -12,13 +12,13 @@ export * from "./service.js";
 export { markWork, StretchRecorder } from "./stretches.js";
 export * from "./waiting.js";
 export {
+  helpersYield,
   type JobContext,
   type JobHandler,
   type JobResult,
   serveJobs,
 } from "./workers/jobs.js";
 export * from "./workers/memory-budget.js";
-export { helpersYield } from "./workers/niceness.js";
 export * from "./workers/pool.js";
 export type {
   HostFunction,

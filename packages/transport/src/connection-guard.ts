@@ -15,7 +15,7 @@ interface Connection {
 }
 
 /** Requests that a client of HTTP/2 may reset in a period before its connection is cut. */
-export const maxResets = 500;
+const maxResets = 500;
 const resetPeriodMs = 10_000;
 
 const goawayCodes = {

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { setPriority } from "node:os";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError } from "@skald/model";
 import { JobGarbage } from "../collection.js";
@@ -12,7 +14,6 @@ import {
   type TraceContext,
   within,
 } from "../tracing.js";
-import { yieldToMainThread } from "./niceness.js";
 
 export interface JobContext {
   /** Fires when the caller has gone; for jobs that wait. */
@@ -47,6 +48,35 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
   port.on("message", (message: ToThread) => thread.receive(message));
   // Sent after the modules are loaded: the thread may be ended from then on.
   setImmediate(() => thread.send({ kind: "ready" }));
+}
+
+/** How nice a thread of jobs is: where threads wait for a core, the main thread gets three times as much of it. */
+export const jobNiceness = 5;
+
+/** The main thread answers everybody, so jobs leave it a core. Linux has a niceness for each thread, others one for the process. */
+function yieldToMainThread(): void {
+  makeNice(() => [0]);
+}
+
+/**
+ * Makes the helper threads of V8 as nice as jobs: all threads share them, and what they clear up is mostly the garbage of jobs. Before
+ * Node 24 they have no name, and stay as they are.
+ */
+export function helpersYield(): void {
+  const tasks = "/proc/self/task";
+  const isHelper = (task: string) =>
+    readFileSync(`${tasks}/${task}/comm`, "latin1") === "V8Worker\n";
+  makeNice(() => readdirSync(tasks).filter(isHelper).map(Number));
+}
+
+/** Thread 0 is the caller. */
+function makeNice(threads: () => readonly number[]): void {
+  if (process.platform !== "linux") return;
+  try {
+    for (const thread of threads()) setPriority(thread, jobNiceness);
+  } catch {
+    // A sandbox that forbids it costs nothing but patience.
+  }
 }
 
 interface Call {

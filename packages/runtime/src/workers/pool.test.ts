@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
-import { helpersYield, jobNiceness } from "./niceness.js";
+import { helpersYield, jobNiceness } from "./jobs.js";
 import type { JobOptions, JobQueue, WaitingJob } from "./seat.js";
 import { background, closePools, failureOf, hold, makePool, now, until } from "./testing/pool.js";
 

@@ -14,7 +14,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { type Duplex, duplexPair, pipeline } from "node:stream";
-import { type ConnectionGuard, maxResets } from "../connection-guard.js";
+import type { ConnectionGuard } from "../connection-guard.js";
 import { type RequestTurns, turnOf } from "../request-turns.js";
 
 /** Takes a connection that speaks HTTP/1. */
@@ -33,8 +33,6 @@ export interface Http2Options {
 
 /** Requests of a connection at a time. */
 const maxConcurrentStreams = 250;
-/** A connection that begins more requests than this at once has reset more than it may. */
-const maxBegun = maxConcurrentStreams + maxResets;
 /** Bytes that a client may send ahead, for one request and for a connection; they are held in memory. */
 const streamWindowBytes = 256 * 1024;
 const sessionWindowBytes = 1024 * 1024;
@@ -57,9 +55,6 @@ export class Http2Front {
         initialWindowSize: streamWindowBytes,
       },
       maxSendHeaderBlockLength: options.maxHeaderBytes,
-      // Node reads all that is there, megabytes of requests that are reset, before the guard hears of one.
-      streamResetBurst: maxBegun,
-      streamResetRate: maxBegun / 10,
     });
     options.guard.watch(this.#server);
     this.#server.on("session", (session) => this.#onSession(session));
@@ -99,17 +94,8 @@ export class Http2Front {
     });
     const countReset = guard.limitResets(session);
     let open = 0;
-    /** In this turn of the event loop. */
-    let begun = 0;
     session.on("stream", (stream, headers) => {
       stream.on("error", () => undefined);
-      if (begun++ === 0) {
-        setImmediate(() => {
-          begun = 0;
-        });
-      }
-      if (begun > maxBegun) guard.cut(session, "resets");
-      if (guard.isCut(session)) return;
       open++;
       stream.once("close", () => {
         open--;
