@@ -1,6 +1,6 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Offer, offersFor, offersMax, type Sources } from "./complete.js";
 import { helpFor } from "./help.js";
 import { highlight } from "./highlight.js";
@@ -29,7 +29,8 @@ export function Editor(props: EditorProps) {
   const suggest = useSuggestions(area, props);
   const wrong = problem?.kind === "wrong" ? problem : undefined;
   const { open, offers, at } = suggest;
-  useEffect(() => {
+  // Before the frame: an event of the text area, such as a change of its selection, would put the old text back.
+  useLayoutEffect(() => {
     // The text of this render may be older than what was typed since.
     const now = latest();
     if (area.current !== null && area.current.value !== now) area.current.value = now;
