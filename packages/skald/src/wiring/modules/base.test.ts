@@ -78,11 +78,14 @@ async function runBeside(busy: Lane, pool: WorkerPool, lane: Lane): Promise<void
   const json = '{"streams":[{"stream":{"a":"b"},"values":[["1760000000000000000","x"]]}]}';
   const bomb = gzipSync(Buffer.concat([Buffer.from(json), Buffer.alloc(30 << 20, " ")]));
   const input = { format: "json", encoding: "gzip", body: bomb };
+  const one = () => pool.run("streams", nothing, { lane, share: share("one") });
+  // A thread has started: how long that takes on a busy machine is not what is tested.
+  await one();
   let ended = 0;
   const long = Array.from({ length: 40 }, () =>
     pool.run("decode_push", { input }, { lane: busy, share: share("bombs") }).then(() => ended++),
   );
-  for (let i = 0; i < 20; i++) await pool.run("streams", nothing, { lane, share: share("one") });
+  for (let i = 0; i < 20; i++) await one();
   expect(ended).toBeLessThan(20);
   await Promise.all(long);
 }
