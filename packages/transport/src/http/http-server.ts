@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import { type AddressInfo, Socket } from "node:net";
 import { posix } from "node:path";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
@@ -168,7 +169,7 @@ export class HttpServer {
     const timeouts = { idleTimeoutMs, writeTimeoutMs };
     const own = { guard: this.#guard, turns: this.#turns };
     const http2 = new Http2Front({ serveHttp1, ...own, maxHeaderBytes, ...timeouts });
-    const serveHttp2: ConnectionListener = (socket) => {
+    const serveHttp2 = (socket: Duplex, head: Buffer = Buffer.alloc(0)): void => {
       // HTTP/2 ends its connections itself.
       this.#sockets.delete(socket as Socket);
       // A client of HTTP/1 may still read when it has ended its side; nobody would notice the end of this one.
@@ -177,8 +178,8 @@ export class HttpServer {
       const endReading = readAhead(socket);
       const begin = (): void => {
         if (socket.destroyed) return;
-        endReading();
-        http2.serve(socket);
+        const ahead = endReading();
+        http2.serve(socket, ahead.length > 0 ? ahead : head);
       };
       const isTaken = this.#starts.run(socket, begin);
       if (!isTaken) socket.destroy();

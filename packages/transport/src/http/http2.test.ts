@@ -167,6 +167,17 @@ describe("HTTP/2", () => {
     expect((await fetch(`${url}/echo`)).status).toBe(200);
   });
 
+  it("takes a body that is larger than what a client may send ahead", async () => {
+    const count: RawHandler = async (request, response) => {
+      const body = await readBody(request, 1_000_000);
+      endResponse(response, Buffer.from(`${body.length} bytes`));
+    };
+    const { url } = await startTestServer({ routes, rawRoutes: new Map([["/count", count]]) });
+    const client = await open(url);
+    const body = "x".repeat(700_000);
+    expect((await ask(client, "/count", { ":method": "POST", body })).text).toBe("700000 bytes");
+  });
+
   it("is spoken over TLS with who asks for it", async () => {
     const authority = new TestAuthority("authority");
     const { cert, key } = authority.issue("server");

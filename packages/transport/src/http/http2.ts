@@ -61,17 +61,10 @@ export class Http2Front {
     this.#server.on("sessionError", () => undefined);
   }
 
-  /** Takes a paused connection; bytes that were already read must be unshifted. */
-  readonly serve = (socket: Duplex): void => {
-    const ahead: Buffer | null = socket.read();
-    if (ahead !== null) {
-      if (resetsIn(ahead) > maxConcurrentStreams) {
-        this.#options.guard.cut(socket, "resets");
-        return;
-      }
-      socket.unshift(ahead);
-    }
-    this.#server.emit("connection", socket);
+  /** Takes a paused connection, whose bytes that were already read are unshifted. */
+  readonly serve = (socket: Duplex, ahead: Buffer): void => {
+    if (resetsIn(ahead) > maxConcurrentStreams) this.#options.guard.cut(socket, "resets");
+    else this.#server.emit("connection", socket);
   };
 
   /** Lets running requests end, and takes no more. */
@@ -189,9 +182,9 @@ const maxAheadBytes = 4 * 1024;
 
 /**
  * Reads ahead while a connection waits to be served, because else nobody notices that its client has left: it is destroyed then. What is
- * returned ends that; the connection is paused then, and what was read can be read again.
+ * returned ends that and gives what was read; the connection is paused then, and this can be read again.
  */
-export function readAhead(socket: Duplex): () => void {
+export function readAhead(socket: Duplex): () => Buffer {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const onData = (chunk: Buffer): void => {
@@ -203,7 +196,9 @@ export function readAhead(socket: Duplex): () => void {
   socket.on("data", onData).once("end", onEnd).resume();
   return () => {
     socket.off("data", onData).off("end", onEnd).pause();
-    if (bytes > 0) socket.unshift(Buffer.concat(chunks));
+    const ahead = Buffer.concat(chunks);
+    if (bytes > 0) socket.unshift(ahead);
+    return ahead;
   };
 }
 
@@ -233,7 +228,11 @@ export function sniff(
     http1,
     http2,
     timeoutMs,
-  }: { http1: ConnectionListener; http2: ConnectionListener; timeoutMs: number },
+  }: {
+    http1: ConnectionListener;
+    http2: (socket: Duplex, head: Buffer) => void;
+    timeoutMs: number;
+  },
 ): void {
   let head: Buffer = Buffer.alloc(0);
   const cut = (): void => void socket.destroy();
@@ -246,7 +245,7 @@ export function sniff(
     socket.pause();
     socket.unshift(head);
     if (isPreface) {
-      http2(socket);
+      http2(socket, head);
       return;
     }
     http1(socket);
