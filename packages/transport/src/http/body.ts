@@ -114,7 +114,7 @@ export function readAll(stream: Readable, options: ReadOptions): Promise<Uint8Ar
 const freeBytes = 64 * 1024;
 /**
  * Bodies take this much together between two turns of the event loop, and a chunk each. The event loop accepts one connection in a turn: with a
- * MiB, who connects while forty clients begin to send waits 0.2 to 0.3 s. Two chunks of Node's cost pushes no more CPU.
+ * MiB, who connects while forty clients begin to send waits 0.2 to 0.3 s.
  */
 const maxTurnBytes = 128 * 1024;
 
